@@ -6,6 +6,7 @@ Nothing here computes; arrays are numpy, B is the number of prompt slots of a st
 from __future__ import annotations
 
 import hashlib
+import math
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -46,7 +47,7 @@ class Outcome(Enum):
             return cls.SUCCESS if value else cls.FAILURE
         if isinstance(value, (int, float, np.integer, np.floating)):
             number = float(value)
-            if number != number:
+            if math.isnan(number):
                 return cls.UNKNOWN
             if number in (0.0, 1.0):
                 return cls.SUCCESS if number else cls.FAILURE

@@ -1,0 +1,54 @@
+"""Numbers that describe one step, the same for every method, so that runs compare."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+
+from rollwise.advantages.base import Groups
+from rollwise.types import FloatArray, IntArray
+
+
+def step_metrics(
+    counts: IntArray, successes: IntArray, slots: IntArray, rewards: FloatArray, group_ids: Sequence[Hashable]
+) -> dict[str, float]:
+    """Metrics of a step of B prompts and n rollouts.
+
+    Args:
+        counts: (B,) rollouts paid for per prompt.
+        successes: (B,) how many succeeded.
+        slots: (n,) prompt slot of each rollout.
+        rewards: (n,) rewards, NaN where unknown.
+        group_ids: (n,) which rollouts share a baseline.
+
+    A group whose known rewards are all equal is dead: it carries no gradient. `dead_prompt_share` counts prompts without
+    a live group (those with no rollout included), `informative_rollout_share` rollouts inside live groups; the two move in
+    opposite directions under most adaptive rules. `reward_prompt_mean` is the mean over prompts of their mean reward, which
+    does not fall merely because hard prompts got more rollouts; `reward_rollout_mean` is the plain mean.
+    `alloc_entropy` is the entropy of counts / N over log B: 1 for uniform.
+    """
+    groups = Groups.of(rewards, group_ids)
+    live = groups.mixed()[groups.index]
+    live_prompts = np.bincount(slots, weights=live, minlength=len(counts)) > 0
+    known = groups.known
+    by_prompt = np.bincount(slots[known], minlength=len(counts))
+    sums = np.bincount(slots[known], weights=rewards[known], minlength=len(counts))
+    scored = by_prompt > 0
+    share = counts / max(1, counts.sum())
+    entropy = -(share * np.log(np.where(share > 0, share, 1.0))).sum()
+    return {
+        "prompts": float(len(counts)),
+        "rollouts": float(counts.sum()),
+        "dead_prompt_share": 1.0 - float(live_prompts.mean()),
+        "informative_rollout_share": float(live.mean()) if len(live) else 0.0,
+        "unsolved_share": float((successes == 0).mean()),
+        "unknown_share": float(1.0 - known.mean()) if len(known) else 0.0,
+        "reward_prompt_mean": float((sums[scored] / by_prompt[scored]).mean()) if scored.any() else 0.0,
+        "reward_rollout_mean": float(rewards[known].mean()) if known.any() else 0.0,
+        "alloc_entropy": float(entropy / np.log(len(counts))) if len(counts) > 1 else 1.0,
+        "max_n": float(counts.max()),
+        "min_n": float(counts.min()),
+        "n0_share": float((counts == 0).mean()),
+        "n1_share": float((counts == 1).mean()),
+    }

@@ -1,0 +1,263 @@
+"""One training step without a trainer: open, wave, observe, close.
+
+    step = Step(prompt_ids, allocator, budget=64, waves=4, rng=rng)
+    while wave := step.next_wave():
+        for rollout in wave.rollouts:
+            step.observe(rollout.result(outcome=grade(generate(rollout.prompt_id))))
+    record = step.close()
+
+The step owns the counts and the budget; allocators only see a view of it. It knows the contracts, no trainer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rollwise.advantages import Advantage, get_advantage
+from rollwise.allocators.base import Allocator
+from rollwise.beliefs import FLAT
+from rollwise.ledger import Ledger
+from rollwise.metrics import step_metrics
+from rollwise.types import UNLIMITED, FloatArray, IntArray, Outcome, Rollout, RollwiseError, StepRecord, StepView
+from rollwise.weighting import check_weighting, row_weights
+
+
+@dataclass(frozen=True)
+class Wave:
+    """Rollouts to generate together: `counts` (B,) per prompt slot, and one entry per rollout still to be made.
+
+    `rollouts` lacks those a ledger already holds, so it may be shorter than `counts.sum()`, even empty.
+    """
+
+    index: int
+    counts: IntArray
+    rollouts: tuple[Rollout, ...]
+
+
+class Step:
+    """One step's budget over its prompts.
+
+    Prompts that occur twice share one slot and one group. Outcomes may arrive in any order, repeatedly and late; what
+    never arrives is closed as unknown. The same `rng` state, view and outcomes give the same decisions.
+    """
+
+    def __init__(
+        self,
+        prompt_ids: Sequence[str],
+        allocator: Allocator,
+        budget: int,
+        *,
+        rng: np.random.Generator,
+        index: int = 0,
+        waves: int = 4,
+        quantum: int = 1,
+        prior: tuple[float, float] | FloatArray = FLAT,
+        n_min: int = 2,
+        n_max: int | None = None,
+        advantage: str | Advantage = "grpo",
+        weighting: str = "per_rollout",
+        ledger: Ledger | None = None,
+    ) -> None:
+        """Open a step.
+
+        Args:
+            prompt_ids: ids of the step's prompts; repeats are merged, in order of first occurrence, into B slots.
+            allocator: the rule that spends the budget.
+            budget: N, rollouts of the step; spent exactly unless `allocator.saves`.
+            rng: generator for rules that draw; the only source of randomness.
+            index: number of the step in its run; rollout ids start with it.
+            waves: decisions to spend the budget in (rules in sequential mode take as many as they need).
+            quantum: every wave is a multiple of it (the number of processes that generate).
+            prior: the Beta belief at the opening, one pair or an array (B, 2).
+            n_min: fewest rollouts per prompt; 0 is the published form of adaptive rules.
+            n_max: most rollouts per prompt, None for no cap.
+            advantage: estimator or its name.
+            weighting: `per_rollout` or `per_prompt`.
+            ledger: where every rollout is recorded; rollouts of this step that it already holds are not issued again.
+
+        Raises:
+            RollwiseError: if the settings cannot be met together.
+        """
+        self.prompt_ids = tuple(dict.fromkeys(str(prompt_id) for prompt_id in prompt_ids))
+        size = len(self.prompt_ids)
+        cap = UNLIMITED if n_max is None else int(n_max)
+        check_step(size, budget, waves, quantum, n_min, cap)
+        check_weighting(weighting)
+        self.index = index
+        self.budget = int(budget)
+        self._allocator = allocator
+        self._rng = rng
+        self._waves = waves
+        self._quantum = quantum
+        self._advantage = get_advantage(advantage)
+        self._weighting = weighting
+        self._ledger = ledger
+        self._prior = np.broadcast_to(np.asarray(prior, dtype=np.float64), (size, 2)).copy()
+        self._n_min = np.full(size, n_min, dtype=np.int64)
+        self._n_max = np.full(size, cap, dtype=np.int64)
+        self._slot_of = {prompt_id: slot for slot, prompt_id in enumerate(self.prompt_ids)}
+        self._counts = {outcome: np.zeros(size, dtype=np.int64) for outcome in Outcome}
+        self._tokens = np.zeros(size, dtype=np.int64)
+        self._issued: dict[str, Rollout] = {}
+        self._observed: dict[str, Rollout] = {}
+        self._paid = np.zeros(size, dtype=np.int64)
+        self._wave = 0
+        self._closed = False
+
+    @property
+    def view(self) -> StepView:
+        """What the allocator sees now."""
+        seen = sum(self._counts.values(), start=np.zeros_like(self._paid))
+        return StepView(
+            prompt_ids=self.prompt_ids,
+            prior_a=self._prior[:, 0].copy(),
+            prior_b=self._prior[:, 1].copy(),
+            successes=self._counts[Outcome.SUCCESS].copy(),
+            failures=self._counts[Outcome.FAILURE].copy(),
+            unknown=self._counts[Outcome.UNKNOWN].copy(),
+            pending=self._paid - seen,
+            tokens_spent=self._tokens.copy(),
+            expected_cost=np.ones(len(self.prompt_ids)),
+            n_min=self._n_min.copy(),
+            n_max=self._n_max.copy(),
+            budget_left=self.budget - int(self._paid.sum()),
+            waves_left=max(1, self._waves - self._wave),
+            quantum=self._quantum,
+        )
+
+    def next_wave(self) -> Wave | None:
+        """Decide the next wave, or None once the budget is spent (or the rule stops saving the rest).
+
+        Raises:
+            RollwiseError: if the allocator breaks its contract; nothing is issued then.
+        """
+        view = self.view
+        if self._closed or view.budget_left == 0:
+            return None
+        counts = check_counts(self._allocator, view, self._allocator.next_wave(view, self._rng))
+        if not counts.any():
+            return None
+        rollouts = tuple(self._issue(view, counts))
+        if self._ledger is not None:
+            self._ledger.wave(self.index, self._wave, rollouts, view.digest())
+        self._paid += counts
+        self._issued.update((rollout.id, rollout) for rollout in rollouts)
+        self._wave += 1
+        known = self._ledger.known(self.index) if self._ledger is not None else {}
+        for rollout in rollouts:
+            if rollout.id in known:
+                self._take(known[rollout.id])
+        return Wave(self._wave - 1, counts, tuple(r for r in rollouts if r.id not in known))
+
+    def observe(self, *rollouts: Rollout) -> None:
+        """Take in what came back, in any order; a rollout observed before, or after the close, changes nothing.
+
+        Raises:
+            RollwiseError: for a rollout this step did not issue, or a reward that is infinite; nothing is taken in then.
+        """
+        fresh: dict[str, Rollout] = {}
+        for rollout in rollouts:
+            if rollout.id not in self._issued:
+                raise RollwiseError(f"observe: step {self.index} issued no rollout {rollout.id!r}")
+            if rollout.reward is not None and not np.isfinite(rollout.reward):
+                raise RollwiseError(f"observe: rollout {rollout.id} has reward {rollout.reward}; None means unknown")
+            if rollout.id not in self._observed and not self._closed:
+                fresh.setdefault(rollout.id, rollout)
+        if self._ledger is not None:
+            self._ledger.observe(self.index, fresh.values())
+        for rollout in fresh.values():
+            self._take(rollout)
+
+    def close(self) -> StepRecord:
+        """End the step: rollouts still missing become unknown, and every row gets its advantage and weight.
+
+        Rows are in order of issue. A row without reward (unknown) has advantage 0.
+        """
+        lost = tuple(rollout for key, rollout in self._issued.items() if key not in self._observed)
+        self.observe(*lost)
+        self._closed = True
+        rows = tuple(self._observed[key] for key in self._issued)
+        rewards = np.array([np.nan if row.reward is None else row.reward for row in rows], dtype=np.float64)
+        groups = [row.group_id for row in rows]
+        beliefs = np.array([row.belief for row in rows], dtype=np.float64).reshape(-1, 2)
+        slots = np.array([self._slot_of[row.prompt_id] for row in rows], dtype=np.int64)
+        weights = row_weights(slots, self._weighting)
+        advantages = self._advantage(rewards, groups, beliefs, np.arange(len(rows))) * weights
+        record = StepRecord(
+            step=self.index,
+            prompt_ids=self.prompt_ids,
+            counts=self._paid.copy(),
+            successes=self._counts[Outcome.SUCCESS].copy(),
+            failures=self._counts[Outcome.FAILURE].copy(),
+            unknown=self._counts[Outcome.UNKNOWN].copy(),
+            rollouts=rows,
+            slots=slots,
+            advantages=advantages,
+            weights=weights,
+            waves=self._wave,
+            budget=self.budget,
+            metrics=step_metrics(self._paid, self._counts[Outcome.SUCCESS], slots, rewards, groups)
+            | {"waves": float(self._wave), "lost": float(len(lost)), **self._allocator.metrics()},
+        )
+        if self._ledger is not None:
+            self._ledger.close_step(record)
+        return record
+
+    def _issue(self, view: StepView, counts: IntArray) -> list[Rollout]:
+        a, b = view.prior_a + view.successes, view.prior_b + view.failures
+        first = len(self._issued)
+        return [
+            Rollout(
+                id=f"{self.index}-{first + k}",
+                prompt_id=self.prompt_ids[slot],
+                group_id=self.prompt_ids[slot],
+                wave=self._wave,
+                belief=(float(a[slot]), float(b[slot])),
+            )
+            for k, slot in enumerate(np.repeat(np.arange(len(counts)), counts))
+        ]
+
+    def _take(self, rollout: Rollout) -> None:
+        slot = self._slot_of[rollout.prompt_id]
+        self._observed[rollout.id] = rollout
+        self._counts[rollout.outcome][slot] += 1
+        self._tokens[slot] += rollout.tokens
+
+
+def check_step(size: int, budget: int, waves: int, quantum: int, n_min: int, n_max: int) -> None:
+    """Raise `RollwiseError`, naming the setting, where a step of B = `size` prompts cannot be run."""
+    if size < 1:
+        raise RollwiseError("prompt_ids: a step needs at least one prompt")
+    if budget < 1 or quantum < 1 or budget % quantum:
+        raise RollwiseError(f"budget: {budget} rollouts is not a positive multiple of {quantum} processes")
+    if waves < 1:
+        raise RollwiseError(f"waves: {waves}; give 1 or more")
+    if n_min < 0 or n_min * size > budget:
+        raise RollwiseError(f"n_min: {n_min} for {size} prompts and {budget} rollouts; at most {budget // size}")
+    if n_max < max(n_min, 1) or n_max * size < budget:
+        least = max(n_min, -(-budget // size))
+        raise RollwiseError(f"n_max: {n_max} for {size} prompts and {budget} rollouts; at least {least}, or none")
+
+
+def check_counts(allocator: Allocator, view: StepView, counts: IntArray) -> IntArray:
+    """The counts as int64 (B,), or `RollwiseError` naming the allocator where they break its contract."""
+    counts = np.asarray(counts)
+    fault = None
+    if counts.shape != (view.size,) or not np.issubdtype(counts.dtype, np.integer):
+        fault = f"gave {counts.dtype} of shape {counts.shape}, not integers of shape ({view.size},)"
+    elif (counts < 0).any():
+        fault = "gave negative counts"
+    elif counts.sum() > view.budget_left:
+        fault = f"asked for {counts.sum()} rollouts with {view.budget_left} left"
+    elif counts.sum() % view.quantum:
+        fault = f"asked for {counts.sum()} rollouts, no multiple of {view.quantum} processes"
+    elif (view.paid + counts > view.n_max).any():
+        fault = "went past n_max"
+    elif not counts.any() and not allocator.saves:
+        fault = f"stopped with {view.budget_left} rollouts unspent but does not declare that it saves"
+    if fault:
+        raise RollwiseError(f"allocator {allocator.name}: {fault}")
+    return counts.astype(np.int64)
