@@ -1,0 +1,32 @@
+"""Settings every test runs under: one thread, no network look-ups, no telemetry."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("NUMBA_NUM_THREADS", "2")
+os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    """The checkout the tests run from."""
+    return REPOSITORY
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """Real data sets (`ROLLWISE_DATA`, by default `../shared/data` beside the repository); skips where absent."""
+    folder = Path(os.environ.get("ROLLWISE_DATA", REPOSITORY.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"no data at {folder}: set ROLLWISE_DATA to the folder that holds gsm8k/")
+    return folder
