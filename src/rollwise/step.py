@@ -11,6 +11,7 @@ The step owns the counts and the budget; allocators only see a view of it. It kn
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -64,7 +65,8 @@ class Step:
         """Open a step.
 
         Args:
-            prompt_ids: ids of the step's prompts; repeats are merged, in order of first occurrence, into B slots.
+            prompt_ids: ids of the step's prompts; repeats are merged, in order of first occurrence, into B slots (and
+                may take `n_max` rollouts per copy).
             allocator: the rule that spends the budget.
             budget: N, rollouts of the step; spent exactly unless `allocator.saves`.
             rng: generator for rules that draw; the only source of randomness.
@@ -81,10 +83,11 @@ class Step:
         Raises:
             RollwiseError: if the settings cannot be met together.
         """
-        self.prompt_ids = tuple(dict.fromkeys(str(prompt_id) for prompt_id in prompt_ids))
+        copies = Counter(str(prompt_id) for prompt_id in prompt_ids)
+        self.prompt_ids = tuple(copies)
         size = len(self.prompt_ids)
         cap = UNLIMITED if n_max is None else int(n_max)
-        check_step(size, budget, waves, quantum, n_min, cap)
+        check_step(copies.total(), budget, waves, quantum, n_min, cap)
         check_weighting(weighting)
         self.index = index
         self.budget = int(budget)
@@ -97,7 +100,7 @@ class Step:
         self._ledger = ledger
         self._prior = np.broadcast_to(np.asarray(prior, dtype=np.float64), (size, 2)).copy()
         self._n_min = np.full(size, n_min, dtype=np.int64)
-        self._n_max = np.full(size, cap, dtype=np.int64)
+        self._n_max = np.array([min(UNLIMITED, cap * copies[key]) for key in self.prompt_ids], dtype=np.int64)
         self._slot_of = {prompt_id: slot for slot, prompt_id in enumerate(self.prompt_ids)}
         self._counts = {outcome: np.zeros(size, dtype=np.int64) for outcome in Outcome}
         self._tokens = np.zeros(size, dtype=np.int64)
@@ -171,10 +174,11 @@ class Step:
         for rollout in fresh.values():
             self._take(rollout)
 
-    def close(self) -> StepRecord:
+    def close(self, advantage: Advantage | None = None) -> StepRecord:
         """End the step: rollouts still missing become unknown, and every row gets its advantage and weight.
 
-        Rows are in order of issue. A row without reward (unknown) has advantage 0.
+        Rows are in order of issue. A row without reward (unknown) has advantage 0. `advantage` replaces the step's
+        estimator, for callers that aggregate several reward columns themselves.
         """
         lost = tuple(rollout for key, rollout in self._issued.items() if key not in self._observed)
         self.observe(*lost)
@@ -185,7 +189,8 @@ class Step:
         beliefs = np.array([row.belief for row in rows], dtype=np.float64).reshape(-1, 2)
         slots = np.array([self._slot_of[row.prompt_id] for row in rows], dtype=np.int64)
         weights = row_weights(slots, self._weighting)
-        advantages = self._advantage(rewards, groups, beliefs, np.arange(len(rows))) * weights
+        estimator = advantage or self._advantage
+        advantages = estimator(rewards, groups, beliefs, np.arange(len(rows))) * weights
         record = StepRecord(
             step=self.index,
             prompt_ids=self.prompt_ids,

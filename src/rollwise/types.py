@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
-UNLIMITED = np.iinfo(np.int64).max // 4
+UNLIMITED = int(np.iinfo(np.int64).max // 4)
 """Stands for "no cap" in `StepView.n_max`; large, yet safe to add to."""
 
 

@@ -1,0 +1,106 @@
+"""`RollwiseGRPOConfig`: every field of TRL's `GRPOConfig`, and how rollouts are allocated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from trl import GRPOConfig
+
+from rollwise.advantages import get_advantage
+from rollwise.allocators import get_allocator
+from rollwise.beliefs import parse_prior
+from rollwise.types import RollwiseError
+from rollwise.weighting import check_weighting
+
+BY_SCALE = {"group": "grpo", "batch": "grpo_batch", "none": "dr_grpo"}
+"""TRL's `scale_rewards` -> the estimator that computes the same advantages for groups of unequal size."""
+
+
+@dataclass
+class RollwiseGRPOConfig(GRPOConfig):
+    """Settings of `RollwiseGRPOTrainer`.
+
+    A step is one generation block of TRL: N = `generation_batch_size` rollouts for B = N / `num_generations` prompts.
+    N stays exactly what TRL would spend; only how it is divided over the B prompts changes.
+    """
+
+    allocator: str = field(
+        default="adaroll",
+        metadata={"help": "Rule that divides a step's rollouts: adaroll, uniform, or observe (trains like uniform and "
+                          "reports what the adaptive rules would have changed)."},
+    )  # fmt: skip
+    utility: str = field(
+        default="min_variance",
+        metadata={"help": "What adaroll maximises: min_variance, min_squared_advantage, sum_max_reward, min_max_reward, "
+                          "sum_variance or sum_squared_advantage."},
+    )  # fmt: skip
+    advantage_form: str = field(
+        default="raw",
+        metadata={"help": "Advantage inside the two squared-advantage utilities: raw or normalised."},
+    )
+    waves: int = field(
+        default=4,
+        metadata={"help": "Decisions per step; rollouts of one wave are generated together."},
+    )
+    sequential: bool = field(
+        default=False,
+        metadata={"help": "One rollout per block and decision, the published form; slow, `waves` is then ignored."},
+    )
+    n_min: int = field(default=2, metadata={"help": "Fewest rollouts per prompt; 0 is the published form."})
+    n_max: int | None = field(default=None, metadata={"help": "Most rollouts per prompt; none for no cap."})
+    prior: str = field(
+        default="1,1",
+        metadata={"help": "Beta belief a,b over a prompt's success probability at the opening of a step."},
+    )
+    weighting: str = field(
+        default="per_rollout",
+        metadata={"help": "per_rollout: a prompt counts in proportion to its rollouts; per_prompt: prompts count alike."},
+    )
+    advantage: str | None = field(
+        default=None,
+        metadata={"help": "Advantage estimator: grpo, grpo_batch or dr_grpo; by default what scale_rewards says."},
+    )
+    outcome: str | None = field(
+        default=None,
+        metadata={"help": "What counts as success: the name of one reward function, or module:function with the signature "
+                          "of a reward function returning 0, 1 or None. Needed where rewards take more than two values."},
+    )  # fmt: skip
+    outcome_threshold: float | None = field(
+        default=None,
+        metadata={"help": "A reward at or above it is a success (of the `outcome` function, else of the summed reward)."},
+    )
+    prompt_id_column: str | None = field(
+        default=None,
+        metadata={"help": "Column that names a prompt; by default its row number. Required for streamed data sets."},
+    )
+    block_prompts: int | None = field(
+        default=None,
+        metadata={"help": "Prompts per exactly solved block where a step is too large for one table (default 4)."},
+    )
+    force_waves: bool = field(
+        default=False,
+        metadata={"help": "Take the wave-and-merge path even where stock generation would do (uniform); for tests."},
+    )
+
+    def __post_init__(self) -> None:
+        """Check every setting that can be checked without data.
+
+        Raises:
+            RollwiseError: naming the setting and a valid value.
+        """
+        super().__post_init__()
+        parse_prior(self.prior)
+        check_weighting(self.weighting)
+        if self.advantage is not None:
+            get_advantage(self.advantage)
+        if self.waves < 1:
+            raise RollwiseError(f"waves: {self.waves}; give 1 or more")
+        if self.remove_unused_columns:
+            raise RollwiseError("remove_unused_columns: must be False, or prompts lose their ids")
+        get_allocator(
+            self.allocator,
+            utility=self.utility,
+            advantage_form=self.advantage_form,
+            sequential=self.sequential,
+            block_prompts=self.block_prompts,
+        )
