@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -52,7 +52,7 @@ class _Table:
     """A user's table as a term; equality is that of the bytes, so that utilities stay comparable."""
 
     size: int
-    data: bytes
+    data: bytes = field(repr=False)
 
     def __call__(self, successes: IntArray, failures: IntArray) -> FloatArray:
         table = np.frombuffer(self.data, dtype=np.float64).reshape(self.size, self.size)
