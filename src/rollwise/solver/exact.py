@@ -57,10 +57,10 @@ def solve(
     utility = get_utility(utility, advantage_form)
     cap = check_problem(prompts, budget, prior, n_max)
     began = time.perf_counter()
-    _check_memory(prompts, budget, cap, True, keep_values, memory_limit)
+    check_memory(prompts, budget, cap, True, keep_values, memory_limit)
     terms = utility.table(cap)
     folded = is_folded(terms, prior)
-    _check_memory(prompts, budget, cap, folded, keep_values, memory_limit)
+    check_memory(prompts, budget, cap, folded, keep_values, memory_limit)
     space = build_space(prompts, budget, cap, folded)
     values, choices = _induct(space, terms, utility.kind == "min", prior, keep_values)
     value = float(values[0])
@@ -116,7 +116,8 @@ def table_bytes(prompts: int, budget: int, cap: int, folded: bool, keep_values: 
     return ranking + a_state * count_states(prompts, budget, cap, folded, at_most / a_state)
 
 
-def _check_memory(prompts: int, budget: int, cap: int, folded: bool, keep_values: bool, limit: int) -> None:
+def check_memory(prompts: int, budget: int, cap: int, folded: bool, keep_values: bool, limit: int) -> None:
+    """Raise RollwiseError where a table would take more than `limit` bytes, with the block size that fits."""
     if table_bytes(prompts, budget, cap, folded, keep_values, limit) <= limit:
         return
     fits = prompts - 1

@@ -18,7 +18,7 @@ from rollwise.utilities import Utility
 class Solution:
     """Value and policy of one (utility, B, N, prior, n_max); arrays are flat over canonical states, layer by layer.
 
-    `uniform_value` is what the same budget is worth spread evenly under the same prior; `seconds` is what solving took.
+    `uniform_value` is what the same budget is worth spread evenly under the same prior; `seconds` is solving time.
     """
 
     utility: Utility

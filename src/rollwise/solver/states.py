@@ -1,8 +1,8 @@
 """Belief states of a step in canonical form, and their perfect rank.
 
 A prompt's *type* is its pair (s, f), folded to s <= f where utility and prior do not tell success from failure.
-Prompts that share a prior are exchangeable, so a state is a multiset of B types: written in falling order, ranked by the
-combinatorial number system. With C[k, r, j] = number of multisets of k types below j with r rollouts in all,
+Prompts that share a prior are exchangeable, so a state is a multiset of B types: written in falling order, ranked by
+the combinatorial number system. With C[k, r, j] = number of multisets of k types below j with r rollouts in all,
 
     rank(j_1 >= ... >= j_B) = sum_q C[B-q+1, r_q, j_q],     r_q = rollouts of j_q, ..., j_B
 
