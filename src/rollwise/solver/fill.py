@@ -1,12 +1,12 @@
 """Filling a wave from an exact table, with rollouts still running.
 
-Rollouts are handed out one at a time, each where the expected value of the state *after every running rollout has
-come back* is largest:
+What a wave k (with the rollouts already running) is worth is the value expected once all of it has come back:
 
-    argmax_i  E[ V(s + S, f + k - S) ],   S_j ~ BetaBinomial(k_j, a + s_j, b + f_j) independent,   k = pending + e_i
+    E[ V(s + S, f + k - S) ],   S_i ~ BetaBinomial(k_i, a + s_i, b + f_i) independent
 
-so that a prompt whose running rollouts will probably settle it does not get more. Repeating the one-at-a-time choice
-without this would send a whole wave to one prompt.
+Rollouts are handed out one at a time, each where this is largest; repeating the one-at-a-time choice without it would
+send a whole wave to one prompt. Then single rollouts are exchanged while that helps: early picks counted on a budget
+that could still react, which the rest of the wave has spent.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def _fill(counts, type_n, type_of, offsets, values, a, b, s, f, k, room, paid, s
     given = np.zeros_like(s)
     prompts = s.shape[1]
     hopes = np.empty(prompts)
-    running = np.empty(prompts, dtype=np.int64)
     for row in range(s.shape[0]):
+        running = k[row].copy()
         for _ in range(share[row]):
             best = -np.inf
             for i in range(prompts):
@@ -65,25 +65,50 @@ def _fill(counts, type_n, type_of, offsets, values, a, b, s, f, k, room, paid, s
                     continue
                 for j in range(i):
                     # A prompt in the very situation of an earlier one is worth the same.
-                    if (
-                        hopes[j] > -np.inf
-                        and s[row, j] == s[row, i]
-                        and f[row, j] == f[row, i]
-                        and k[row, j] + given[row, j] == k[row, i] + given[row, i]
-                    ):
+                    same = s[row, j] == s[row, i] and f[row, j] == f[row, i] and running[j] == running[i]
+                    if same and hopes[j] > -np.inf:
                         hopes[i] = hopes[j]
                         break
                 if hopes[i] == -np.inf:
-                    for j in range(prompts):
-                        running[j] = k[row, j] + given[row, j] + (1 if i == j else 0)
+                    running[i] += 1
                     hopes[i] = _expect(counts, type_n, type_of, offsets, values, a, b, s[row], f[row], running)
+                    running[i] -= 1
                 best = max(best, hopes[i])
             chosen, fewest = -1, np.int64(1 << 62)
             for i in range(prompts):
                 if hopes[i] > -np.inf and hopes[i] >= best - 1e-12 and paid[row, i] + given[row, i] < fewest:
                     chosen, fewest = i, paid[row, i] + given[row, i]
             given[row, chosen] += 1
+            running[chosen] += 1
+        if share[row] > 1:
+            _exchange(counts, type_n, type_of, offsets, values, a, b, s[row], f[row], running, room[row], given[row])
     return given
+
+
+@compile_kernel
+def _exchange(counts, type_n, type_of, offsets, values, a, b, s, f, running, room, given):  # type: ignore[no-untyped-def]
+    """Move single rollouts between prompts, the best move first, until none gains."""
+    prompts = s.size
+    best = _expect(counts, type_n, type_of, offsets, values, a, b, s, f, running)
+    while True:
+        giver, taker = -1, -1
+        for i in range(prompts):
+            for j in range(prompts):
+                if i == j or given[i] == 0 or given[j] >= room[j]:
+                    continue
+                running[i] -= 1
+                running[j] += 1
+                hope = _expect(counts, type_n, type_of, offsets, values, a, b, s, f, running)
+                running[i] += 1
+                running[j] -= 1
+                if hope > best + 1e-12:
+                    best, giver, taker = hope, i, j
+        if giver < 0:
+            return
+        running[giver] -= 1
+        running[taker] += 1
+        given[giver] -= 1
+        given[taker] += 1
 
 
 @compile_kernel

@@ -77,7 +77,7 @@ class Solution:
         room: ArrayLike | None = None,
         paid: ArrayLike | None = None,
     ) -> IntArray:
-        """[K, B] rollouts to start now, one at a time where V expected after all running ones is largest.
+        """[K, B] rollouts to start now, where V expected once all running ones are back is largest (`solver.fill`).
 
         Args:
             successes, failures, pending: [K, B] counts that came back, and rollouts still running.
