@@ -1,0 +1,1 @@
+"""Data sets, rewards and models to train on: `chains`, `datasets`, `rewards`, `models`."""
