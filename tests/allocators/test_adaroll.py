@@ -21,6 +21,14 @@ FORMS = [("min_squared_advantage", "raw"), ("min_squared_advantage", "normalised
 FORMS += [("sum_max_reward", "raw"), ("min_max_reward", "raw")]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def own_cache(tmp_path_factory):
+    """Tables solved here leave the user's cache alone."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ROLLWISE_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 def view_of(
     s, f, budget, *, prior=(1.0, 1.0), unknown=None, pending=None, n_min=0, n_max=None, waves_left=1, quantum=1
 ):

@@ -80,7 +80,7 @@ class AdaRoll:
         if len(blocks) > 1 and not self._told:
             self._told = True
             logger.warning(
-                "adaroll: %d prompts and budget %d are decided in %d blocks of at most %d prompts, one exact table each",
+                "adaroll: %d prompts, budget %d are decided in %d blocks of at most %d prompts, an exact table each",
                 view.size,
                 view.budget,
                 len(blocks),
