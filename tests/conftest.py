@@ -30,3 +30,11 @@ def data_folder() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no data at {folder}: set ROLLWISE_DATA to the folder that holds gsm8k/")
     return folder
+
+
+@pytest.fixture(scope="session")
+def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a finished run with two arms; do not change it, copy it."""
+    from simulated_run import write_finished_run
+
+    return write_finished_run(tmp_path_factory.mktemp("runs") / "demo")

@@ -1,0 +1,231 @@
+"""The commands and their flags, and the one place where errors become one line and an exit status.
+
+Exit status: 0 done, 1 unexpected, 2 something the user can mend, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+import yaml
+from rich.console import Console
+from rich.table import Table
+
+from rollwise.types import RollwiseError
+
+app = typer.Typer(
+    name="rollwise",
+    help="Spend a fixed rollout budget where it teaches the model most.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+USAGE_ERROR: Any = typer.BadParameter.__base__  # click's own or, in newer releases, typer's copy of it
+INTERRUPTED = 130
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")]
+
+
+def run(arguments: Sequence[str]) -> None:
+    """Run the command line and exit; never returns, never shows a traceback unless ROLLWISE_DEBUG is set."""
+    sys.exit(status_of(arguments))
+
+
+def status_of(arguments: Sequence[str]) -> int:
+    """Run the command line; returns the exit status and says on standard error, in one line, what went wrong."""
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        outcome = typer.main.get_command(app).main(list(arguments), prog_name="rollwise", standalone_mode=False)
+        if outcome == INTERRUPTED:  # newer releases of typer turn Ctrl-C into this
+            raise KeyboardInterrupt
+        return outcome if isinstance(outcome, int) else 0
+    except RollwiseError as error:
+        return say(str(error), 2)
+    except USAGE_ERROR as error:
+        return say(error.format_message(), 2)
+    except (KeyboardInterrupt, typer.Abort):
+        return say("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        if os.environ.get("ROLLWISE_DEBUG"):
+            traceback.print_exc()
+        kind = "" if type(error).__name__ == "ArmFailure" else f"unexpected {type(error).__name__}: "
+        return say(f"{kind}{error}", 1)
+
+
+def say(message: str, status: int) -> int:
+    """Print one line about an error; returns the status."""
+    print("rollwise:", " ".join(message.split()), file=sys.stderr)
+    return status
+
+
+def interrupt(*signal_and_frame: object) -> None:
+    """End as by Ctrl-C, so that a terminated run stops its arms and says so in its folder."""
+    raise KeyboardInterrupt
+
+
+@app.command()
+def train(
+    config: Annotated[Path | None, typer.Option("--config", help="YAML file; without one, the demo.")] = None,
+    model: Annotated[str | None, typer.Option(help="Folder, hub id, GGUF file, or 'embedded'.")] = None,
+    data: Annotated[str | None, typer.Option(help="Source of the training rows (data.source).")] = None,
+    reward: Annotated[list[str] | None, typer.Option(help="Reward function; may be given several times.")] = None,
+    outcome: Annotated[str | None, typer.Option(help="Function that says success, failure or unknown.")] = None,
+    allocator: Annotated[str | None, typer.Option(help="adaroll, uniform or observe.")] = None,
+    utility: Annotated[str | None, typer.Option(help="What adaroll maximises.")] = None,
+    waves: Annotated[int | None, typer.Option(help="Decisions per step.")] = None,
+    weighting: Annotated[str | None, typer.Option(help="per_rollout or per_prompt.")] = None,
+    compare_uniform: Annotated[
+        bool | None, typer.Option("--compare-uniform/--no-compare-uniform", help="Also train with uniform allocation.")
+    ] = None,
+    prompts_per_step: Annotated[int | None, typer.Option(help="B.")] = None,
+    rollouts_per_prompt: Annotated[int | None, typer.Option(help="G; N = B x G rollouts a step.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Training steps.")] = None,
+    learning_rate: Annotated[float | None, typer.Option(help="Peak learning rate.")] = None,
+    max_completion_length: Annotated[int | None, typer.Option(help="Tokens per completion at most.")] = None,
+    temperature: Annotated[float | None, typer.Option(help="Sampling temperature.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of every arm.")] = None,
+    output: Annotated[str | None, typer.Option(help="Run folder; default runs/<name>-<date>-<time>.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="Any setting: key.path=value, e.g. trainer.beta=0.01.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check everything, say what would run, write nothing.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Train with a fixed rollout budget per step; without arguments, the demo: adaptive against uniform."""
+    from rollwise.cli.config import read_config
+    from rollwise.cli.train import plan
+    from rollwise.cli.train import train as run_training
+
+    flags: dict[str, Any] = {
+        "model": model,
+        "data.source": data,
+        "rewards": reward or None,
+        "outcome": outcome,
+        "method.allocator": allocator,
+        "method.utility": utility,
+        "method.waves": waves,
+        "method.weighting": weighting,
+        "compare_uniform": compare_uniform,
+        "prompts_per_step": prompts_per_step,
+        "rollouts_per_prompt": rollouts_per_prompt,
+        "steps": steps,
+        "learning_rate": learning_rate,
+        "max_completion_length": max_completion_length,
+        "temperature": temperature,
+        "seed": seed,
+        "output": output,
+    }
+    given = {key: value for key, value in flags.items() if value is not None}
+    resolved = read_config(config, given | parse_settings(settings or []))
+    if dry_run:
+        lines = plan(resolved)
+        show(lines, {"dry_run": True, "config": resolved.model_dump(mode="json")}, as_json)
+        return
+    result = run_training(resolved)
+    show(result_lines(result), result, as_json)
+
+
+def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
+    """`key.path=value` pairs, values read as YAML."""
+    found: dict[str, Any] = {}
+    for setting in settings:
+        key, separator, value = setting.partition("=")
+        if not separator or not key:
+            raise RollwiseError(f"--set {setting!r}: write key=value, such as trainer.beta=0.01")
+        try:
+            found[key] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise RollwiseError(f"--set {key}: {value!r} is not a YAML value") from None
+    return found
+
+
+def result_lines(result: dict[str, Any]) -> list[str]:
+    """The closing lines of a training run."""
+    from rollwise.cli.train import scores
+
+    lines = [f"before training: {scores(result['before'])}"] if result["before"] else []
+    for name, spent in result["rollouts_spent"].items():
+        after = result["evaluation"][name]
+        measured = f", {scores(after)}" if after else ""
+        lines.append(f"{name}: {spent} rollouts in {result['seconds'][name]:.0f} s{measured}")
+    return [*lines, f"run folder: {result['run']}", *([f"report: {result['report']}"] if result["report"] else [])]
+
+
+@app.command()
+def solve(
+    utility: Annotated[str, typer.Option(help="min_variance, sum_variance, ...")] = "min_variance",
+    prompts: Annotated[int, typer.Option(help="B, prompts of a step.")] = 4,
+    budget: Annotated[int, typer.Option(help="N, rollouts of a step.")] = 32,
+    advantage_form: Annotated[str, typer.Option(help="raw or normalised.")] = "raw",
+    prior: Annotated[str, typer.Option(help="Beta prior a,b.")] = "1,1",
+    as_json: AsJson = False,
+) -> None:
+    """The exact optimum of a step, beside what uniform allocation is worth."""
+    from rollwise.beliefs import parse_prior
+    from rollwise.cli import solve as command
+
+    result = command.run(
+        utility=utility, prompts=prompts, budget=budget, advantage_form=advantage_form, prior=parse_prior(prior)
+    )
+    lines = [
+        f"{key:<16} {value:.6f}" if isinstance(value, float) else f"{key:<16} {value}" for key, value in result.items()
+    ]
+    show(lines, result, as_json)
+
+
+@app.command()
+def report(
+    run_folder: Annotated[Path, typer.Argument(help="A folder that `rollwise train` wrote.")],
+    as_json: AsJson = False,
+) -> None:
+    """Rebuild report.html of a run folder."""
+    try:
+        from rollwise.report import write
+    except ImportError as error:
+        raise RollwiseError(f"report: {error.name} is not installed; pip install 'rollwise[report]'") from None
+    page = str(write(run_folder))
+    show([f"report: {page}"], {"report": page}, as_json)
+
+
+@app.command()
+def doctor(as_json: AsJson = False) -> None:
+    """What is installed, whether the trainer's hooks fit, and why an adapter cannot be used."""
+    from rollwise.cli.doctor import examine
+
+    findings = examine()
+    if as_json:
+        show([], {found.what: {"ok": found.ok, "detail": found.detail} for found in findings}, True)
+    else:
+        table = Table.grid(padding=(0, 2))
+        for found in findings:
+            table.add_row({True: "ok", False: "NO", None: ""}[found.ok], found.what, found.detail)
+        Console(highlight=False, soft_wrap=True).print(table)
+    if any(found.ok is False for found in findings):
+        raise typer.Exit(1)
+
+
+def show(lines: Sequence[str], result: dict[str, Any], as_json: bool) -> None:
+    """Print lines, or one JSON object (a number that does not exist, NaN, as null)."""
+    print(json.dumps(finite(result)) if as_json else "\n".join(lines))
+
+
+def finite(value: Any) -> Any:
+    """The same data with NaN and infinities replaced by None, as JSON knows neither."""
+    if isinstance(value, dict):
+        return {key: finite(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

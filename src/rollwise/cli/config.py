@@ -1,0 +1,202 @@
+"""The configuration of `rollwise train`: one YAML file, every key optional but the data, flags on top.
+
+model: path/to/model            # a folder, a hub id, or "embedded"
+data: {source: train.jsonl, columns: {prompt: question, answer: answer}}
+rewards: [math_verify]
+method: {allocator: adaroll, utility: min_variance, waves: 4}
+prompts_per_step: 8
+rollouts_per_prompt: 8
+trainer: {beta: 0.0}            # any further field of TRL's GRPOConfig
+"""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from rollwise.beliefs import parse_prior
+from rollwise.suggest import nearest
+from rollwise.tasks.datasets import DataSpec
+from rollwise.types import RollwiseError
+
+
+class Settings(BaseModel):
+    """A mapping that refuses keys it does not know."""
+
+    model_config = ConfigDict(extra="forbid", protected_namespaces=())
+
+
+class MethodSpec(Settings):
+    """How a step's rollouts are allocated and weighed; the fields of `RollwiseGRPOConfig` of the same names."""
+
+    allocator: str = "adaroll"
+    """`adaroll`, `uniform` (stock GRPO through the same code) or `observe` (stock GRPO, recorded only)."""
+    utility: str = "min_variance"
+    advantage_form: Literal["raw", "normalised"] = "raw"
+    waves: int = Field(4, ge=1)
+    """Decisions per step; rollouts of one wave are generated together."""
+    sequential: bool = False
+    n_min: int = Field(2, ge=0)
+    n_max: int | None = Field(None, ge=1)
+    prior: tuple[float, float] = (1.0, 1.0)
+    weighting: Literal["per_rollout", "per_prompt"] = "per_rollout"
+    advantage: str | None = None
+    """`grpo`, `grpo_batch` or `dr_grpo`; by default what `scale_rewards` says."""
+    block_prompts: int | None = Field(None, ge=1)
+
+    @field_validator("prior", mode="before")
+    @classmethod
+    def _pair(cls, given: Any) -> Any:
+        return parse_prior(given)
+
+
+class ArmSpec(MethodSpec):
+    """One arm of a comparison: a method under a name."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+
+
+class EvaluationSpec(Settings):
+    """How the model is measured before and after training, on `eval_data`."""
+
+    samples: int = Field(4, ge=0)
+    """Sampled completions per prompt; 0 leaves the sampled accuracy out."""
+    batch: int = Field(128, ge=1)
+    """Completions generated at a time."""
+
+
+class RunConfig(Settings):
+    """All that `rollwise train` needs; each arm spends `prompts_per_step` x `rollouts_per_prompt` rollouts a step."""
+
+    name: str = Field("run", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    model: str = "embedded"
+    gguf_file: str | None = None
+    data: DataSpec
+    eval_data: DataSpec | None = None
+    rewards: list[str] = Field(["exact_match"], min_length=1)
+    """`exact_match`, `math_verify` or `package.module:function` with TRL's reward signature."""
+    reward_weights: list[float] | None = None
+    outcome: str | None = None
+    """The reward function whose 0 / 1 / None is the outcome beliefs learn from; default: the summed reward."""
+    outcome_threshold: float | None = None
+    method: MethodSpec = MethodSpec()
+    arms: list[ArmSpec] | None = None
+    compare_uniform: bool = False
+    """Also train an arm with uniform allocation, from the same model, seed and budget."""
+    prompts_per_step: int = Field(8, ge=1)
+    rollouts_per_prompt: int = Field(8, ge=1)
+    steps: int = Field(100, ge=1)
+    learning_rate: float = Field(1e-6, gt=0)
+    max_completion_length: int = Field(256, ge=1)
+    temperature: float = Field(1.0, gt=0)
+    seed: int = 0
+    loss_type: str = "dapo"
+    scale_rewards: Literal["group", "batch", "none"] = "group"
+    evaluation: EvaluationSpec = EvaluationSpec()
+    output: str | None = None
+    """The run folder; default `runs/<name>-<date>-<time>`."""
+    trainer: dict[str, Any] = {}
+    """Further fields of TRL's `GRPOConfig`."""
+
+    @property
+    def budget(self) -> int:
+        """N, rollouts per step."""
+        return self.prompts_per_step * self.rollouts_per_prompt
+
+    def planned_arms(self) -> list[ArmSpec]:
+        """The arms to train: `arms`, or `method` alone, after uniform where `compare_uniform` asks for it."""
+        if self.arms:
+            return self.arms
+        chosen = ArmSpec(name=self.method.allocator, **self.method.model_dump())
+        if not self.compare_uniform or chosen.allocator == "uniform":
+            return [chosen]
+        shared = self.method.model_dump() | {"allocator": "uniform"}
+        return [ArmSpec(name="uniform", **shared), chosen]
+
+    @model_validator(mode="after")
+    def _agree(self) -> RunConfig:
+        names = [arm.name for arm in self.arms or []]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"two arms are called {twice[0]!r}; give each its own name")
+        if self.arms and self.compare_uniform:
+            raise ValueError("give either arms or compare_uniform; an arm may say `allocator: uniform`")
+        if self.reward_weights is not None and len(self.reward_weights) != len(self.rewards):
+            raise ValueError(f"reward_weights has {len(self.reward_weights)} entries for {len(self.rewards)} rewards")
+        return self
+
+
+def read_config(path: Path | None, overrides: dict[str, Any]) -> RunConfig:
+    """The configuration in the YAML file `path` (None: the demo) with dotted `overrides` on top.
+
+    Raises:
+        RollwiseError: for a file that is absent or no YAML mapping, and for a key or value that does not fit.
+    """
+    given = demo_settings() if path is None else read_yaml(path)
+    for dotted, value in overrides.items():
+        *parents, last = dotted.split(".")
+        place = given
+        for parent in parents:
+            below = place.setdefault(parent, {})
+            if not isinstance(below, dict):
+                raise RollwiseError(f"{dotted}: {parent} is not a mapping of settings")
+            place = below
+        place[last] = value
+    try:
+        return RunConfig.model_validate(given)
+    except ValidationError as error:
+        raise RollwiseError(explain(error)) from None
+
+
+def demo_settings() -> dict[str, Any]:
+    """The settings of the demo, `rollwise train` without a file."""
+    return dict(yaml.safe_load(resources.files("rollwise.cli").joinpath("demo.yaml").read_text()))
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The mapping in a YAML file, or `RollwiseError` with the file and line."""
+    try:
+        given = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not text"
+        raise RollwiseError(f"--config {path}: {reason}; give a YAML file") from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" line {mark.line + 1}" if mark else ""
+        raise RollwiseError(f"--config {path}{where}: not valid YAML ({getattr(error, 'problem', error)})") from None
+    if not isinstance(given, dict):
+        raise RollwiseError(f"--config {path}: holds no settings; start with `model: ...` and `data: ...`")
+    return given
+
+
+def explain(error: ValidationError) -> str:
+    """One line for the first thing pydantic found wrong: the setting, what is wrong, the nearest valid value."""
+    found = error.errors()
+    first = found[0]
+    place = ".".join(str(part) for part in first["loc"])
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    if first["type"] == "extra_forbidden":
+        return f"{place}: unknown setting; {nearest(str(first['loc'][-1]), keys_at(first['loc'][:-1]))}{more}"
+    message = first["msg"].removeprefix("Value error, ").removeprefix(f"{first['loc'][-1] if first['loc'] else ''}: ")
+    if first["type"] == "missing":
+        return f"{place}: missing; give it in the file or as a flag{more}"
+    if first["type"] == "value_error":
+        return f"{place}: {message}{more}" if place else f"{message}{more}"
+    return f"{place}: {message[0].lower()}{message[1:]}, got {first['input']!r}{more}"
+
+
+def keys_at(place: tuple[int | str, ...]) -> list[str]:
+    """The settings that exist at a place of the configuration, for suggestions."""
+    nested: dict[str, type[BaseModel]] = {
+        "method": MethodSpec,
+        "arms": ArmSpec,
+        "evaluation": EvaluationSpec,
+        "data": DataSpec,
+        "eval_data": DataSpec,
+    }
+    holder = next((nested[str(part)] for part in reversed(place) if str(part) in nested), RunConfig)
+    return list(holder.model_fields)

@@ -1,0 +1,208 @@
+"""`rollwise train`: check everything, make the run folder, train each arm in a process of its own, report.
+
+Arms start from the same model, seed and budget. On CPUs they run side by side, one thread each (a second thread gains
+little on small models, and spinning threads on a busy machine cost tenfold); with a GPU one after the other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rollwise.cli.config import RunConfig
+from rollwise.cli.preflight import Inputs, check_inputs, check_trainer_fields, is_adaptive, load_inputs, make_config
+from rollwise.cli.progress import TrainingProgress
+from rollwise.cli.run_folder import RunFolder, free_path, installed_versions
+from rollwise.types import RollwiseError
+
+SINGLE_THREAD = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE", "MKL_NUM_THREADS": "1"}
+
+
+class ArmFailure(Exception):
+    """An arm ended by something that is not the user's to mend; the message says where the log is."""
+
+
+def plan(config: RunConfig) -> list[str]:
+    """Check the whole configuration, writing nothing; returns the lines of the start-up summary.
+
+    Raises:
+        RollwiseError: naming the first setting that does not fit.
+    """
+    check_trainer_fields(config.trainer)
+    free_path(config.output, config.name)
+    inputs = load_inputs(config)
+    for arm in config.planned_arms():
+        make_config(config, arm, Path("runs") / arm.name)
+    check_inputs(config, inputs)
+    return summary(config, inputs)
+
+
+def summary(config: RunConfig, inputs: Inputs) -> list[str]:
+    """What is about to run, one line each."""
+    versions = installed_versions()
+    arms = config.planned_arms()
+    held_out = "none" if inputs.eval_rows is None else f"{len(inputs.eval_rows)} prompts"
+    lines = [
+        f"trainer      TRL {versions.get('trl', '?')} on transformers {versions.get('transformers', '?')}, "
+        f"torch {versions.get('torch', '?')}",
+        f"model        {config.model}",
+        f"data         {len(inputs.rows)} prompts; evaluation: {held_out}",
+        f"step         B = {config.prompts_per_step} prompts x G = {config.rollouts_per_prompt} rollouts "
+        f"= N = {config.budget} rollouts, {config.steps} steps, {config.budget * config.steps} rollouts an arm",
+    ]
+    for arm in arms:
+        if not is_adaptive(arm):
+            lines.append(f"arm          {arm.name}: {arm.allocator}, weighting {arm.weighting}")
+            continue
+        decisions = "sequential" if arm.sequential else f"{arm.waves} waves"
+        lines.append(
+            f"arm          {arm.name}: {arm.allocator} ({arm.utility}), {decisions}, n_min {arm.n_min}, "
+            f"prior Beta({arm.prior[0]:g},{arm.prior[1]:g}), weighting {arm.weighting}"
+        )
+    return lines
+
+
+def train(config: RunConfig) -> dict[str, Any]:
+    """Run the arms; returns the run folder, rollouts spent per arm and the evaluations.
+
+    Raises:
+        RollwiseError: for anything the user can mend; nothing has been written if it comes before the first step.
+        ArmFailure: if an arm fails otherwise.
+    """
+    lines = plan(config)
+    folder = RunFolder.create(config.output, config.name, config.model_dump(mode="json"))
+    arms = [arm.name for arm in config.planned_arms()]
+    try:
+        with TrainingProgress(arms, config.steps, config.budget) as progress:
+            for line in [*lines, f"folder       {folder.path}"]:
+                progress.say(line)
+            run_arms(folder, arms, progress)
+        folder.mark("complete")
+    except KeyboardInterrupt:
+        folder.mark("interrupted")
+        raise
+    except BaseException as error:
+        folder.mark("failed", str(error))
+        raise
+    finally:
+        report = write_report(folder.path)
+    results = folder.record["arms"]
+    return {
+        "run": str(folder.path),
+        "report": report,
+        "rollouts_spent": {name: results[name]["rollouts_spent"] for name in arms},
+        "seconds": {name: results[name]["seconds"] for name in arms},
+        "before": results[arms[0]].get("before"),
+        "evaluation": {name: results[name].get("after") for name in arms},
+    }
+
+
+def run_arms(folder: RunFolder, arms: Sequence[str], progress: TrainingProgress) -> None:
+    """Start the arms, as many at a time as the machine allows, and follow their events to the end."""
+    waiting = list(arms)
+    running: dict[str, subprocess.Popen[str]] = {}
+    events: queue.Queue[tuple[str, dict[str, Any]]] = queue.Queue()
+    try:
+        while waiting or running:
+            while waiting and len(running) < side_by_side():
+                name = waiting.pop(0)
+                folder.arm(name)
+                running[name] = start_arm(folder.path, name, events)
+            name, event = events.get()
+            kind = event.pop("event")
+            if kind == "step":
+                progress.step(name, event)
+            elif kind == "evaluation":
+                progress.say(f"{name}: {event.pop('when')} training, {scores(event)}")
+            elif kind == "done":
+                folder.finish_arm(name, event)
+            elif kind == "error":
+                fail(folder, name, event)
+            elif kind == "exit":
+                status = running.pop(name).wait()
+                if name not in folder.record["arms"]:
+                    fail(folder, name, {"kind": "unexpected", "message": f"the process ended with status {status}"})
+    finally:
+        for process in running.values():
+            stop(process)
+
+
+def fail(folder: RunFolder, name: str, event: Mapping[str, Any]) -> None:
+    """Raise what an arm's error event says."""
+    if event["kind"] == "user":
+        raise RollwiseError(event["message"])
+    raise ArmFailure(f"arm {name} failed: {event['message']} (log: {folder.path / name / 'log.txt'})")
+
+
+def start_arm(run: Path, name: str, events: queue.Queue[tuple[str, dict[str, Any]]]) -> subprocess.Popen[str]:
+    """Start one arm; a thread puts its events on the queue, `exit` last."""
+    environment = {**os.environ, "HF_HUB_DISABLE_TELEMETRY": "1", "TOKENIZERS_PARALLELISM": "false"}
+    if not on_gpu():
+        environment |= SINGLE_THREAD
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rollwise.cli.arm", str(run), name],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=environment,
+        start_new_session=True,
+    )
+
+    def follow() -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            events.put((name, json.loads(line)))
+        events.put((name, {"event": "exit"}))
+
+    threading.Thread(target=follow, daemon=True).start()
+    return process
+
+
+def stop(process: subprocess.Popen[str]) -> None:
+    """End an arm and what it started; kills what does not end in ten seconds."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def side_by_side() -> int:
+    """How many arms run at a time: one on a GPU, else one per core."""
+    return 1 if on_gpu() else len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def on_gpu() -> bool:
+    """Whether torch sees a GPU."""
+    import torch
+
+    return bool(torch.cuda.is_available())
+
+
+def scores(evaluation: Mapping[str, float]) -> str:
+    """ "greedy 0.512, sampled 0.433" of an evaluation."""
+    return ", ".join(f"{kind} {evaluation[kind]:.3f}" for kind in ("greedy", "sampled") if kind in evaluation)
+
+
+def write_report(run: Path) -> str | None:
+    """Write `report.html` if plotting is installed; None where it is not, or nothing was trained."""
+    try:
+        from rollwise.report import write
+
+        return str(write(run))
+    except (ImportError, RollwiseError) as error:
+        print(f"rollwise: no report: {error}", file=sys.stderr)
+        return None

@@ -1,0 +1,119 @@
+"""The configuration of a run: defaults, flags over the file, and errors that name the setting."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from rollwise.cli.config import RunConfig, read_config
+from rollwise.types import RollwiseError
+
+MINIMAL = "data: {source: rows.jsonl}\n"
+
+
+def read(tmp_path: Path, text: str, **overrides: object) -> RunConfig:
+    path = tmp_path / "run.yaml"
+    path.write_text(text)
+    return read_config(path, {key.replace("__", "."): value for key, value in overrides.items()})
+
+
+def fault(tmp_path: Path, text: str, **overrides: object) -> str:
+    with pytest.raises(RollwiseError) as caught:
+        read(tmp_path, text, **overrides)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_only_the_data_must_be_given(tmp_path: Path) -> None:
+    config = read(tmp_path, MINIMAL)
+    assert config.model == "embedded"
+    assert (config.prompts_per_step, config.rollouts_per_prompt, config.budget) == (8, 8, 64)
+    assert [arm.name for arm in config.planned_arms()] == ["adaroll"]
+
+
+def test_the_demo_compares_uniform_with_adaptive_at_the_same_budget() -> None:
+    config = read_config(None, {})
+    uniform, adaptive = config.planned_arms()
+    assert (uniform.allocator, adaptive.allocator) == ("uniform", "adaroll")
+    assert uniform.weighting == adaptive.weighting
+
+
+def test_flags_win_over_the_file_also_inside_a_mapping(tmp_path: Path) -> None:
+    text = MINIMAL + "steps: 5\nmethod: {utility: sum_variance, waves: 2}\n"
+    config = read(tmp_path, text, steps=7, method__waves=3, trainer__beta=0.1)
+    assert (config.steps, config.method.waves, config.method.utility) == (7, 3, "sum_variance")
+    assert config.trainer == {"beta": 0.1}
+
+
+def test_a_configuration_reads_back_as_itself(tmp_path: Path) -> None:
+    import yaml
+
+    config = read(tmp_path, MINIMAL + "method: {prior: '2,3'}\n")
+    assert config.method.prior == (2.0, 3.0)
+    assert read(tmp_path, yaml.safe_dump(config.model_dump(mode="json"))) == config
+
+
+def test_listed_arms_are_trained_as_listed(tmp_path: Path) -> None:
+    text = MINIMAL + "arms:\n- {name: a, allocator: uniform}\n- {name: b, utility: sum_variance, waves: 8}\n"
+    assert [(arm.name, arm.allocator, arm.waves) for arm in read(tmp_path, text).planned_arms()] == [
+        ("a", "uniform", 4),
+        ("b", "adaroll", 8),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("stpes: 3\n", "stpes: unknown setting; did you mean 'steps'?"),
+        ("method: {utilty: sum_variance}\n", "method.utilty: unknown setting; did you mean 'utility'?"),
+        ("arms: [{name: a, wave: 2}]\n", "arms.0.wave: unknown setting; did you mean 'waves'?"),
+        ("steps: many\n", "steps: input should be a valid integer"),
+        ("steps: 0\n", "steps: input should be greater than or equal to 1, got 0"),
+        ("method: {prior: [1]}\n", "method.prior: [1] is not a Beta prior; give two positive numbers, such as 1,1"),
+        ("method: {weighting: rows}\n", "method.weighting: input should be 'per_rollout' or 'per_prompt', got 'rows'"),
+        ("rewards: [exact_match]\nreward_weights: [1, 2]\n", "reward_weights has 2 entries for 1 rewards"),
+        ("arms: [{name: a}, {name: a}]\n", "two arms are called 'a'; give each its own name"),
+        ("arms: [{name: ../a}]\n", "arms.0.name: string should match pattern"),
+        ("compare_uniform: true\narms: [{name: a}]\n", "give either arms or compare_uniform"),
+        ("rewards: []\n", "rewards: list should have at least 1 item"),
+    ],
+)
+def test_what_does_not_fit_is_named(tmp_path: Path, text: str, line: str) -> None:
+    assert line in fault(tmp_path, MINIMAL + text)
+
+
+def test_several_faults_show_the_first_and_count_the_rest(tmp_path: Path) -> None:
+    assert fault(tmp_path, MINIMAL + "steps: 0\nbudgt: 3\nseed: x\n").endswith("(and 2 more)")
+
+
+def test_missing_data_is_named(tmp_path: Path) -> None:
+    assert fault(tmp_path, "steps: 3\n") == "data: missing; give it in the file or as a flag"
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a: [1\nb: 2\n", "line 2: not valid YAML"),
+        ("- 1\n", "holds no settings"),
+        ("", "holds no settings"),
+    ],
+)
+def test_a_file_that_is_no_mapping_is_one_clear_line(tmp_path: Path, text: str, line: str) -> None:
+    assert line in fault(tmp_path, text)
+
+
+def test_an_absent_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(RollwiseError, match=r"--config .*absent.yaml: No such file or directory; give a YAML file"):
+        read_config(tmp_path / "absent.yaml", {})
+
+
+def test_binary_content_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "run.yaml"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(RollwiseError, match="it is not text"):
+        read_config(path, {})
+
+
+def test_a_flag_inside_something_that_is_no_mapping_is_named(tmp_path: Path) -> None:
+    assert "steps is not a mapping of settings" in fault(tmp_path, MINIMAL + "steps: 3\n", steps__x=1)
