@@ -187,6 +187,19 @@ def test_waves_never_lose_to_uniform_and_more_of_them_gain(name):
     assert worth[1] <= worth[2] + 1e-9 and worth[2] == pytest.approx(solved.value, abs=1e-9)
 
 
+@pytest.mark.parametrize(("name", "form"), FORMS)
+@pytest.mark.parametrize(("prompts", "budget"), [(2, 16), (3, 12)])
+def test_closed_forms_in_waves_keep_pace_with_the_exact_table(name, form, prompts, budget):
+    """Nearly the table's worth (97 % of it and up), and never less than uniform."""
+    utility = get_utility(name, form)
+    by_table = AdaRoll(Utility.from_function(lambda s, f: utility.term(s, f), utility.kind))
+    uniform = solve(utility, prompts, budget).uniform_value
+    for waves in (1, 2, 3):
+        worth = exact_worth(AdaRoll(utility), utility, prompts, budget, waves=waves)
+        assert worth >= uniform - 1e-9
+        assert worth >= 0.97 * exact_worth(by_table, utility, prompts, budget, waves=waves)
+
+
 @pytest.mark.parametrize(
     "name", ["min_variance", "min_squared_advantage", "sum_max_reward", "min_max_reward", "sum_variance"]
 )

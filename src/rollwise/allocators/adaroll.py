@@ -103,7 +103,8 @@ class AdaRoll:
         if self._rule is None:
             return need + self._fill_blocks(view, prior, need, space, blocks, budgets, shares - owed)
         columns = (view.successes, view.failures, view.pending + need, space - need, view.paid + need)
-        return need + fill_closed(self._rule, prior, *columns, int(shares[0] - owed[0]))
+        wave, left = int(shares[0] - owed[0]), int(view.budget_left - owed[0])
+        return need + fill_closed(self._rule, prior, *columns, wave, left)
 
     def metrics(self) -> dict[str, float]:
         """Nothing: all there is to know is in the step's counts."""

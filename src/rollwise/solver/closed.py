@@ -12,6 +12,9 @@ solved) once they are back:
     min_max_reward, min_squared_advantage    largest c_{k+1}/c_k: all prompts succeed together, a product; c_k = 0 goes
                                              first, by fewest failures, or fewest rollouts including running ones
     min_squared_advantage, none left to mix  smallest E[s*f/n] once they are back, or smallest n + k
+
+A wave for `min_squared_advantage` also looks at what the step will end with, or it would starve mixed prompts: no
+prompt gets more than a plan that spends all that is left at once on  prod_i c_i * min_i E[h_i | mixed].
 """
 
 from __future__ import annotations
@@ -46,13 +49,17 @@ def fill_closed(
     room: IntArray,
     paid: IntArray,
     share: int,
+    left: int,
 ) -> IntArray:
     """(B,) rollouts to start now, `share` in all and at most `room` each; ties: fewest paid, then the lowest slot.
 
-    `share` must fit into `room`; arrays are (B,).
+    Arrays are (B,); `left` is what the step has to spend, this share included, and must fit into `room`.
     """
-    columns = [np.ascontiguousarray(x, dtype=np.int64) for x in (successes, failures, pending, room, paid)]
-    return _fill(rule, *prior, *columns, share)
+    counts = [np.ascontiguousarray(x, dtype=np.int64) for x in (successes, failures, pending)]
+    space, spent = (np.ascontiguousarray(x, dtype=np.int64) for x in (room, paid))
+    if rule in (_RAW, _NORMALISED) and share > 1:
+        space = _plan(rule, *prior, *counts, space, spent, left)
+    return _fill(rule, *prior, *counts, space, spent, share)
 
 
 @compile_kernel
@@ -62,15 +69,68 @@ def _fill(rule, a, b, s, f, pending, room, paid, share):  # type: ignore[no-unty
     for i in range(s.size):
         _rate(rule, a, b, s[i], f[i], pending[i], keys[i])
     for _ in range(share):
-        chosen = -1
-        for i in range(s.size):
-            if given[i] >= room[i]:
-                continue
-            if chosen < 0 or _precedes(keys[i], paid[i] + given[i], keys[chosen], paid[chosen] + given[chosen]):
-                chosen = i
+        chosen = _first(keys, given, room, paid)
         given[chosen] += 1
         _rate(rule, a, b, s[chosen], f[chosen], pending[chosen] + given[chosen], keys[chosen])
     return given
+
+
+@compile_kernel
+def _plan(rule, a, b, s, f, pending, room, paid, left):  # type: ignore[no-untyped-def]
+    """(B,) all that is left spent at once: whatever gains most of log(prod c * min E[h | mixed]) per rollout."""
+    given = np.zeros_like(s)
+    keys = np.empty((s.size, 3))
+    chance, worth = np.empty((s.size, 2)), np.empty((s.size, 2))
+    for i in range(s.size):
+        _rate(rule, a, b, s[i], f[i], pending[i], keys[i])
+        _look_ahead(rule, a, b, s[i], f[i], pending[i], chance[i], worth[i])
+    for spent in range(left):
+        chosen = _first(keys, given, room, paid)
+        if keys[chosen, 0] < 2.0:
+            # Lifting the minimum takes one rollout for each prompt on it, and room for every one of them.
+            low, next_low = worth[:, 0].min(), np.inf
+            on_it, gain, lifted, stuck = 0, 0.0, -1, False
+            for i in range(s.size):
+                if worth[i, 0] > low + 1e-12:
+                    next_low = min(next_low, worth[i, 0])
+                elif given[i] >= room[i]:
+                    stuck = True
+                else:
+                    on_it += 1
+                    next_low = min(next_low, worth[i, 1])
+                    gain += np.log(chance[i, 1] / chance[i, 0])
+                    if lifted < 0 or paid[i] + given[i] < paid[lifted] + given[lifted]:
+                        lifted = i
+            if not stuck and on_it <= left - spent:
+                gain = (gain + np.log(max(next_low, low) / low)) / on_it
+                if gain > np.log(chance[chosen, 1] / chance[chosen, 0]):
+                    chosen = lifted
+        given[chosen] += 1
+        k = pending[chosen] + given[chosen]
+        _rate(rule, a, b, s[chosen], f[chosen], k, keys[chosen])
+        _look_ahead(rule, a, b, s[chosen], f[chosen], k, chance[chosen], worth[chosen])
+    return given
+
+
+@compile_kernel
+def _look_ahead(rule, a, b, s, f, k, chance, worth):  # type: ignore[no-untyped-def]
+    """Chance to be mixed, and E[h | mixed], with k and with k + 1 rollouts running."""
+    for more in range(2):
+        chance[more] = 1.0 if s > 0 and f > 0 else 1.0 - _stay_unmixed(a, b, s, f, k + more)
+        worth[more] = s + f + k + more
+        if rule == 2 and chance[more] > 0:
+            worth[more] = _expected_square(a, b, s, f, k + more) / chance[more]
+
+
+@compile_kernel
+def _first(keys, given, room, paid):  # type: ignore[no-untyped-def]
+    chosen = -1
+    for i in range(given.size):
+        if given[i] >= room[i]:
+            continue
+        if chosen < 0 or _precedes(keys[i], paid[i] + given[i], keys[chosen], paid[chosen] + given[chosen]):
+            chosen = i
+    return chosen
 
 
 @compile_kernel
@@ -102,12 +162,7 @@ def _rate(rule, a, b, s, f, k, key):  # type: ignore[no-untyped-def]
             key[0], key[1] = 1.0, (1.0 - missed * (1.0 - hazard)) / (1.0 - missed)
         return
     if s > 0 and f > 0:
-        n, mean = s + f, (a + s) / (a + b + s + f)
-        key[1] = -(n + k)
-        if rule == 2:
-            square = k * mean * (1 - mean) * (a + b + n + k) / (a + b + n + 1) + (k * mean) ** 2
-            # E[(s + S)(f + k - S)]/(n + k), S ~ BetaBinomial(k, a + s, b + f).
-            key[1] = -(s * (f + k) + (f + k - s) * k * mean - square) / (n + k)
+        key[1] = -(s + f + k) if rule == 3 else -_expected_square(a, b, s, f, k)
         return
     now, after = _stay_unmixed(a, b, s, f, k), _stay_unmixed(a, b, s, f, k + 1)
     if now == 1.0:
@@ -126,3 +181,11 @@ def _stay_unmixed(a, b, s, f, k):  # type: ignore[no-untyped-def]
         all_right *= (a + s + j) / (a + b + s + f + j)
         all_wrong *= (b + f + j) / (a + b + s + f + j)
     return all_right + all_wrong
+
+
+@compile_kernel
+def _expected_square(a, b, s, f, k):  # type: ignore[no-untyped-def]
+    """E[(s + S)(f + k - S)]/(n + k), S ~ BetaBinomial(k, a + s, b + f); 0 without rollouts."""
+    n, mean = s + f, (a + s) / (a + b + s + f)
+    second = k * mean * (1 - mean) * (a + b + n + k) / (a + b + n + 1) + (k * mean) ** 2
+    return (s * (f + k) + (f + k - s) * k * mean - second) / max(n + k, 1)
