@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
@@ -13,6 +14,10 @@ os.environ.setdefault("NUMBA_NUM_THREADS", "2")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+
+# compiling and table solving happen inside the first example
+settings.register_profile("rollwise", deadline=None)
+settings.load_profile("rollwise")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

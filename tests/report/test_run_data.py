@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 from pathlib import Path
 
@@ -14,8 +15,10 @@ from rollwise.types import RollwiseError
 METHOD = {"name": "arm", "allocator": "adaroll"}
 
 
-def rollout(step: int, prompt: str, outcome: str) -> str:
-    return json.dumps({"type": "rollout", "step": step, "prompt_id": prompt, "outcome": outcome}) + "\n"
+def rollout(step: int, prompt: str, outcome: str, wave: int = 0) -> str:
+    reward = {"success": 1.0, "failure": 0.0, "unknown": None}[outcome]
+    line = {"type": "rollout", "step": step, "prompt_id": prompt, "outcome": outcome, "wave": wave, "reward": reward}
+    return json.dumps(line) + "\n"
 
 
 def write_ledger(run: Path, text: str) -> None:
@@ -31,6 +34,15 @@ def test_rollouts_are_counted_by_prompt_and_step(tmp_path: Path) -> None:
     assert arm.n.tolist() == [3, 1, 1]
     assert arm.known.tolist() == [2, 1, 1]
     assert arm.successes.tolist() == [1, 0, 1]
+
+
+def test_the_reward_curve_reads_the_first_wave_only_and_each_prompt_once(tmp_path: Path) -> None:
+    text = rollout(0, "a", "success") + rollout(0, "a", "failure") + rollout(0, "b", "success")
+    text += 5 * rollout(0, "b", "failure", wave=1) + rollout(1, "a", "unknown") + rollout(2, "c", "failure")
+    write_ledger(tmp_path, text)
+    arm = read_arm(tmp_path, METHOD, {})
+    assert arm.first_wave.tolist() == pytest.approx([0.75, math.nan, 0.0], nan_ok=True)
+    assert arm.spent.tolist() == [8.0, 9.0, 10.0]
 
 
 def test_a_rewound_step_is_counted_once(tmp_path: Path) -> None:

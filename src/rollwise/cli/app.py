@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -42,6 +43,8 @@ def run(arguments: Sequence[str]) -> None:
 def status_of(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit status and says on standard error, in one line, what went wrong."""
     signal.signal(signal.SIGTERM, interrupt)
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")  # deprecations inside the libraries are not the user's
     try:
         outcome = typer.main.get_command(app).main(list(arguments), prog_name="rollwise", standalone_mode=False)
         if outcome == INTERRUPTED:  # newer releases of typer turn Ctrl-C into this

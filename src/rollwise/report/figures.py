@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import matplotlib as mpl
 import numpy as np
@@ -50,12 +50,12 @@ def colours(arms: Sequence[ArmData]) -> dict[str, str]:
 
 
 def reward_figure(arms: Sequence[ArmData]) -> str:
-    """Prompt-weighted training reward against rollouts spent."""
+    """Mean reward over prompts in the first wave of each step, against rollouts spent."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(7.6, 3.5), layout="constrained")
         axes = figure.subplots()
-        draw_series(axes, arms, "reward_prompt_mean")
-        axes.set_ylabel("mean reward over prompts")
+        draw_series(axes, {arm.name: (arm.spent, arm.first_wave) for arm in arms}, colours(arms))
+        axes.set_ylabel("mean reward over prompts, first wave")
         axes.legend(loc="lower right")
         return as_svg(figure, "reward")
 
@@ -65,8 +65,8 @@ def signal_figure(arms: Sequence[ArmData]) -> str:
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(7.6, 3.1), layout="constrained")
         left, right = figure.subplots(1, 2, sharey=True)
-        draw_series(left, arms, "dead_prompt_share")
-        draw_series(right, arms, "informative_rollout_share")
+        for axes, name in ((left, "dead_prompt_share"), (right, "informative_rollout_share")):
+            draw_series(axes, {arm.name: arm.series(name) for arm in arms}, colours(arms))
         left.set_title("prompts whose group is dead")
         right.set_title("rollouts in groups with signal")
         left.set_ylim(0, 1)
@@ -105,15 +105,14 @@ def allocation_figure(arms: Sequence[ArmData], group: int) -> str:
         return as_svg(figure, "allocation")
 
 
-def draw_series(axes: Axes, arms: Sequence[ArmData], name: str) -> None:
-    """Each arm's metric against rollouts spent: every step faintly, its running mean over it."""
-    colour = colours(arms)
-    for arm in arms:
-        spent, values = arm.series(name)
+def draw_series(axes: Axes, series: Mapping[str, tuple[FloatArray, FloatArray]], colour: Mapping[str, str]) -> None:
+    """Each arm's values against rollouts spent: every step faintly, the running mean over it; NaN is left out."""
+    for name, (spent, values) in series.items():
+        spent, values = spent[~np.isnan(values)], values[~np.isnan(values)]
         if not len(values):
             continue
-        axes.plot(spent, values, color=colour[arm.name], alpha=0.22, linewidth=0.8)
-        axes.plot(spent, running_mean(values), color=colour[arm.name], linewidth=1.9, label=arm.name)
+        axes.plot(spent, values, color=colour[name], alpha=0.22, linewidth=0.8)
+        axes.plot(spent, running_mean(values), color=colour[name], linewidth=1.9, label=name)
     axes.set_xlabel("rollouts spent")
     axes.xaxis.set_major_formatter(mpl.ticker.EngFormatter(sep=""))
     axes.grid(axis="y", color=TEXT, alpha=0.1, linewidth=0.7)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,14 @@ class ArmData:
     """(M,) of those, the ones with an outcome."""
     successes: IntArray
     """(M,) of those, the successes."""
+    first_wave: FloatArray
+    """(T,) mean over prompts of their mean reward in the first wave of a step, NaN where nothing was judged.
+
+    The first wave is decided before any outcome of the step. Later waves go where outcomes send them, so the mean
+    over all of a prompt's rollouts is biased as an estimate of its success rate (it often stops at a surprise).
+    """
+    spent: FloatArray
+    """(T,) rollouts spent by the end of that step."""
 
     def series(self, name: str) -> tuple[FloatArray, FloatArray]:
         """(T,) rollouts spent and (T,) the metric `rollwise/<name>`, for the steps that logged it."""
@@ -84,18 +93,42 @@ def planned(config: dict[str, Any]) -> list[dict[str, Any]]:
 def read_arm(run: Path, method: dict[str, Any], result: dict[str, Any]) -> ArmData:
     """Read one arm's metrics and ledger, as far as they were written."""
     folder = run / str(method["name"])
-    counts: dict[int, dict[str, IntArray]] = defaultdict(lambda: defaultdict(lambda: np.zeros(3, dtype=np.int64)))
+    steps: dict[int, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
     for line in read_lines(folder / "rollwise" / "ledger.jsonl"):
         if line["type"] == "rewind":
-            for step in [step for step in counts if step >= line["step"]]:
-                del counts[step]
+            for step in [step for step in steps if step >= line["step"]]:
+                del steps[step]
         elif line["type"] == "rollout":
-            known, success = line["outcome"] != "unknown", line["outcome"] == "success"
-            counts[line["step"]][line["prompt_id"]] += np.array([1, known, success])
-    rows = [row for prompts in counts.values() for row in prompts.values()]
-    table = np.array(rows, dtype=np.int64).reshape(-1, 3)
-    metrics = list(read_lines(folder / "metrics.jsonl"))
-    return ArmData(str(method["name"]), method, result, metrics, table[:, 0], table[:, 1], table[:, 2])
+            steps[line["step"]][line["prompt_id"]].append(line)
+    groups = [lines for prompts in steps.values() for lines in prompts.values()]
+    counted = [[len(lines), tally(lines, "success", "failure"), tally(lines, "success")] for lines in groups]
+    table = np.array(counted, dtype=np.int64).reshape(-1, 3)
+    sizes = [sum(map(len, prompts.values())) for prompts in steps.values()]
+    return ArmData(
+        name=str(method["name"]),
+        method=method,
+        result=result,
+        metrics=list(read_lines(folder / "metrics.jsonl")),
+        n=table[:, 0],
+        known=table[:, 1],
+        successes=table[:, 2],
+        first_wave=np.array([first_wave_reward(prompts.values()) for prompts in steps.values()], dtype=np.float64),
+        spent=np.cumsum(sizes, dtype=np.float64),
+    )
+
+
+def tally(lines: Iterable[dict[str, Any]], *outcomes: str) -> int:
+    """How many rollouts had one of these outcomes."""
+    return sum(line["outcome"] in outcomes for line in lines)
+
+
+def first_wave_reward(groups: Iterable[list[dict[str, Any]]]) -> float:
+    """Mean over prompts of their mean reward in the first wave, NaN without one."""
+    rewards = [
+        [line["reward"] for line in lines if line["wave"] == 0 and line["reward"] is not None] for lines in groups
+    ]
+    means = [sum(known) / len(known) for known in rewards if known]
+    return sum(means) / len(means) if means else math.nan
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:

@@ -1,0 +1,166 @@
+"""`rollwise train` end to end, on the embedded model: two arms in their own processes, and what a failure leaves."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+from rich.console import Console
+
+from rollwise.cli.app import status_of
+from rollwise.cli.progress import TrainingProgress, describe
+
+SMALL = ("--steps", "2", "--prompts-per-step", "4", "--rollouts-per-prompt", "4")
+FEW_ROWS = ("--set", "data.limit=40", "--set", "eval_data.limit=12", "--set", "evaluation.samples=2")
+
+
+def rollwise(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from rollwise.cli import main; main()", *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    folder = tmp_path_factory.mktemp("work")
+    return folder / "out", rollwise("train", *SMALL, *FEW_ROWS, "--output", "out", "--json", folder=folder)
+
+
+def test_json_alone_is_on_standard_output(trained: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    _, done = trained
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert result["rollouts_spent"] == {"uniform": 32, "adaroll": 32}
+    assert set(result["evaluation"]["adaroll"]) == {"prompts", "greedy", "sampled", "unknown"}
+    assert result["before"]["prompts"] == result["evaluation"]["uniform"]["prompts"] == 12
+
+
+def test_progress_is_plain_lines_on_standard_error(trained: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    lines = trained[1].stderr.splitlines()
+    for arm in ("uniform", "adaroll"):
+        last = [line for line in lines if line.startswith(arm) and "step 2/2" in line]
+        assert len(last) == 1 and "rollouts 32/32" in last[0]
+        assert all(part in last[0] for part in ("reward", "dead", "informative", "largest n"))
+    assert "\x1b" not in trained[1].stderr
+
+
+def test_the_run_folder_is_complete(trained: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    run, _ = trained
+    record = json.loads((run / "run.json").read_text())
+    assert record["status"] == "complete" and set(record["arms"]) == {"uniform", "adaroll"}
+    assert yaml.safe_load((run / "config.yaml").read_text())["steps"] == 2
+    assert "<svg" in (run / "report.html").read_text()
+    for arm in ("uniform", "adaroll"):
+        assert [json.loads(line)["step"] for line in (run / arm / "metrics.jsonl").open()] == [1, 2]
+        assert (run / arm / "model" / "config.json").exists()
+        assert (run / arm / "model" / "tokenizer.json").exists()
+
+
+def test_the_ledger_and_the_completions_hold_every_rollout_of_every_step(
+    trained: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    for arm in ("uniform", "adaroll"):
+        lines = [json.loads(line) for line in (trained[0] / arm / "rollwise" / "ledger.jsonl").open()]
+        assert Counter(line["step"] for line in lines if line["type"] == "rollout") == {0: 16, 1: 16}
+        tables = [pd.read_parquet(path) for path in sorted((trained[0] / arm / "completions").glob("*.parquet"))]
+        assert [len(table) for table in tables] == [16, 16]
+
+
+def test_the_trained_model_can_be_trained_on(trained: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    assert status_of(["train", "--model", str(trained[0] / "adaroll" / "model"), "--dry-run"]) == 0
+
+
+def test_the_report_can_be_rebuilt(trained: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    run, _ = trained
+    (run / "report.html").unlink()
+    done = rollwise("report", "out", folder=run.parent)
+    assert (done.returncode, done.stdout.strip()) == (0, "report: out/report.html")
+    assert (run / "report.html").exists()
+
+
+def test_a_reward_that_fails_while_training_marks_the_run_failed_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text("def score(completions, **kwargs):\n    raise KeyError('target')\n")
+    arguments = (
+        *SMALL,
+        "--no-compare-uniform",
+        "--reward",
+        "mine:score",
+        "--output",
+        "out",
+        "--set",
+        "eval_data=null",
+    )
+    assert status_of(["train", *arguments]) == 2
+    err = capsys.readouterr().err
+    last = err.splitlines()[-1]
+    assert last.startswith("rollwise: ") and "score" in last and "KeyError" in last
+    assert "Traceback" not in err
+    record = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert record["status"] == "failed" and "score" in record["error"]
+    assert not (tmp_path / "out" / "report.html").exists()
+
+
+def test_interrupting_stops_the_arms_and_says_so(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "from rollwise.cli import main; main()", "train", *SMALL, "--steps", "100000"]
+    process = subprocess.Popen(
+        [*command, "--output", "out", "--set", "eval_data=null", "--no-compare-uniform"],
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    metrics = tmp_path / "out" / "adaroll" / "metrics.jsonl"
+    deadline = time.monotonic() + 120
+    while not (metrics.exists() and metrics.stat().st_size) and time.monotonic() < deadline:
+        assert process.poll() is None
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert err.splitlines()[-1] == "rollwise: interrupted"
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "interrupted"
+    assert not arms_alive(tmp_path / "out")
+
+
+def arms_alive(run: Path) -> list[str]:
+    """Command lines of processes that work on this run folder (read from /proc where there is one)."""
+    alive = []
+    for entry in os.listdir("/proc") if os.path.isdir("/proc") else []:
+        try:
+            line = Path("/proc", entry, "cmdline").read_bytes().replace(b"\0", b" ").decode()
+            place = os.readlink(f"/proc/{entry}/cwd")
+        except (OSError, ValueError):
+            continue
+        if "rollwise.cli.arm" in line and place == str(run.parent):
+            alive.append(line)
+    return alive
+
+
+def test_a_step_is_described_by_what_was_measured() -> None:
+    event = {
+        "rollwise/reward_prompt_mean": 0.5,
+        "rollwise/dead_prompt_share": 0.25,
+        "rollwise/max_n": 12.0,
+        "reward": 1,
+    }
+    assert describe(event) == "reward 0.500  dead 25%  largest n 12"
+    assert describe({"reward": 0.25}) == "reward 0.250"
+
+
+def test_bars_are_drawn_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    console = Console(force_terminal=True, width=100)
+    with TrainingProgress(["a"], steps=4, budget=8, console=console) as progress:
+        progress.step("a", {"step": 4, "seconds": 1.0, "reward": 0.5})
+    assert "4/4" in capsys.readouterr().out
