@@ -8,7 +8,11 @@ from rollwise.advantages.grpo import GRPO
 from rollwise.suggest import nearest
 from rollwise.types import RollwiseError
 
-ADVANTAGES = {"grpo": GRPO(), "grpo_batch": GRPO(scale="batch", name="grpo_batch"), "dr_grpo": DrGRPO()}
+ADVANTAGES: dict[str, Advantage] = {
+    "grpo": GRPO(),
+    "grpo_batch": GRPO(scale="batch", name="grpo_batch"),
+    "dr_grpo": DrGRPO(),
+}
 
 
 def get_advantage(name: str | Advantage) -> Advantage:

@@ -20,7 +20,10 @@ class Advantage(Protocol):
     so does a group of one known reward, which has no baseline.
     """
 
-    name: str
+    @property
+    def name(self) -> str:
+        """How settings and logs call it."""
+        ...
 
     def __call__(
         self, rewards: FloatArray, group_ids: Sequence[Hashable], beliefs: FloatArray, order: IntArray
@@ -60,7 +63,7 @@ class Groups:
         counts = np.bincount(index, weights=known, minlength=len(slots)).astype(np.int64)
         means = np.bincount(index, weights=filled, minlength=len(slots)) / np.maximum(counts, 1)
         deviation = np.where(known, rewards - means[index] if len(index) else rewards, 0.0)
-        spread = np.bincount(index, weights=deviation**2, minlength=len(slots))
+        spread: FloatArray = np.bincount(index, weights=deviation**2, minlength=len(slots)).astype(np.float64)
         return cls(index, known, counts, means, spread)
 
     def centred(self, rewards: FloatArray) -> FloatArray:

@@ -42,16 +42,24 @@ def load_state(folder: str | Path, rank: int, world: int) -> dict[str, Any] | No
     path = state_path(folder, rank)
     if not path.exists():
         if state_path(folder, 0).exists():
-            raise RollwiseError(f"resume_from_checkpoint: {folder} holds no state for process {rank}; use as many as before")
+            raise RollwiseError(
+                f"resume_from_checkpoint: {folder} holds no state for process {rank}; use as many as before"
+            )
         return None
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:
-        raise RollwiseError(f"resume_from_checkpoint: {path} is damaged ({type(error).__name__}); take another one") from None
+        raise RollwiseError(
+            f"resume_from_checkpoint: {path} is damaged ({type(error).__name__}); take another one"
+        ) from None
     if state.get("format") != FORMAT:
-        raise RollwiseError(f"resume_from_checkpoint: {path} has format {state.get('format')}; this version reads {FORMAT}")
+        raise RollwiseError(
+            f"resume_from_checkpoint: {path} has format {state.get('format')}; this version reads {FORMAT}"
+        )
     if state["world"] != world:
-        raise RollwiseError(f"resume_from_checkpoint: {folder} is from {state['world']} processes; start as many, not {world}")
+        raise RollwiseError(
+            f"resume_from_checkpoint: {folder} is from {state['world']} processes; start as many, not {world}"
+        )
     return state
 
 

@@ -54,7 +54,9 @@ class RollwiseGRPOConfig(GRPOConfig):
     )
     weighting: str = field(
         default="per_rollout",
-        metadata={"help": "per_rollout: a prompt counts in proportion to its rollouts; per_prompt: prompts count alike."},
+        metadata={
+            "help": "per_rollout: a prompt counts in proportion to its rollouts; per_prompt: prompts count alike."
+        },
     )
     advantage: str | None = field(
         default=None,
@@ -67,7 +69,9 @@ class RollwiseGRPOConfig(GRPOConfig):
     )  # fmt: skip
     outcome_threshold: float | None = field(
         default=None,
-        metadata={"help": "A reward at or above it is a success (of the `outcome` function, else of the summed reward)."},
+        metadata={
+            "help": "A reward at or above it is a success (of the `outcome` function, else of the summed reward)."
+        },
     )
     prompt_id_column: str | None = field(
         default=None,

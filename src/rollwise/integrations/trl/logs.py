@@ -60,7 +60,9 @@ def collapse(
         else:
             weights = np.asarray(rows if len(rows) == len(added) else [1] * len(added), dtype=np.float64)
             known = ~np.isnan(added)
-            value = float(np.average(np.asarray(added)[known], weights=weights[known])) if known.any() else float("nan")
+            value = (
+                float(np.average(np.asarray(added)[known], weights=weights[known])) if known.any() else float("nan")
+            )
         values[start:] = [value]
 
 

@@ -7,9 +7,12 @@ from typing import Any
 import torch
 from torch.nn.functional import pad
 
-LEFT = {"prompt_ids": "pad", "prompt_mask": 0}
-RIGHT = {
-    "completion_ids": "pad",
+PAD_TOKEN = -1.0
+"""Stands for the tokenizer's pad token in the tables below."""
+
+LEFT: dict[str, float] = {"prompt_ids": PAD_TOKEN, "prompt_mask": 0}
+RIGHT: dict[str, float] = {
+    "completion_ids": PAD_TOKEN,
     "completion_mask": 0,
     "tool_mask": 1,
     "old_per_token_logps": 0.0,
@@ -17,7 +20,7 @@ RIGHT = {
     "sampling_per_token_logps": 0.0,
     "importance_sampling_ratio": 1.0,
 }
-"""Fields padded at the start or the end, with what; "pad" is the tokenizer's pad token."""
+"""Fields padded at the start or the end, with what."""
 
 
 def merge_waves(parts: list[dict[str, Any]], order: torch.Tensor, pad_token_id: int) -> dict[str, Any]:
@@ -47,7 +50,7 @@ def merge_waves(parts: list[dict[str, Any]], order: torch.Tensor, pad_token_id: 
 
 def _pad_to_widest(key: str, values: list[torch.Tensor], pad_token_id: int) -> torch.Tensor:
     fill = LEFT[key] if key in LEFT else RIGHT[key]
-    number = pad_token_id if fill == "pad" else fill
+    number = pad_token_id if fill == PAD_TOKEN else fill
     widest = max(value.size(1) for value in values)
     gaps = [widest - value.size(1) for value in values]
     return torch.cat(

@@ -20,7 +20,9 @@ from rollwise.types import FloatArray, Outcome, RollwiseError
 def check_values(values: Any, expected: int, name: str) -> None:
     """Raise `RollwiseError` naming the function unless `values` are `expected` finite numbers, None or NaN."""
     if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
-        raise RollwiseError(f"reward function {name!r} returned {type(values).__name__}; return a list of numbers or None")
+        raise RollwiseError(
+            f"reward function {name!r} returned {type(values).__name__}; return a list of numbers or None"
+        )
     if len(values) != expected:
         raise RollwiseError(
             f"reward function {name!r} returned {len(values)} rewards for {expected} completions; return one each"
@@ -29,7 +31,9 @@ def check_values(values: Any, expected: int, name: str) -> None:
         if value is None:
             continue
         if not isinstance(value, numbers.Real) and not (hasattr(value, "item") and np.ndim(value) == 0):
-            raise RollwiseError(f"reward function {name!r} returned {value!r}; a reward is a number, or None for unknown")
+            raise RollwiseError(
+                f"reward function {name!r} returned {value!r}; a reward is a number, or None for unknown"
+            )
         if math.isinf(float(value)):
             raise RollwiseError(f"reward function {name!r} returned {value}; a reward is finite, or None for unknown")
 

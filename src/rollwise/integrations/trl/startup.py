@@ -84,7 +84,9 @@ def summary_lines(facts: dict[str, Any]) -> list[str]:
     return [
         "rollwise: TRL {trl} | B = {prompts} prompts x G = {generations} rollouts = N = {budget} per step, "
         "{world} process(es)".format(**facts),
-        "rollwise: allocator {allocator} | {waves} | n_min {n_min}, n_max {n_max} | prior Beta({prior})".format(**facts),
+        "rollwise: allocator {allocator} | {waves} | n_min {n_min}, n_max {n_max} | prior Beta({prior})".format(
+            **facts
+        ),
         "rollwise: weighting {weighting} | advantage {advantage} | outcome from {outcome}".format(**facts),
         f"rollwise: refused: {REFUSED}",
     ]

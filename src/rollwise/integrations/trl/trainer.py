@@ -44,6 +44,9 @@ class RollwiseGRPOTrainer(GRPOTrainer):
     `allocator`, a rule object in place of the named one. Everything else is in `RollwiseGRPOConfig`.
     """
 
+    num_generations: int
+    reward_funcs: list[Any]
+
     def __init__(
         self,
         model: Any,
@@ -279,7 +282,7 @@ class RollwiseGRPOTrainer(GRPOTrainer):
         if isinstance(self._rule, Observe):
             from rollwise.counterfactual import would_have_changed
 
-            for name, value in would_have_changed(record, self.args.prior, self.args.waves).items():
+            for name, value in would_have_changed(record, self.args.prior, self.args.waves, self.args.n_min).items():
                 metrics[f"rollwise/would/{name}"].append(value)
         self._logs["extra"]["group_id"].extend(rollout.group_id for rollout in record.rollouts)
         self._logs["extra"]["group_size"].extend(record.counts[record.slots].tolist())
