@@ -103,8 +103,11 @@ def build_chains(
         raise RollwiseError(f"lengths is {lengths}: chains have 2 to {LONGEST} operators")
     if size < 1:
         raise RollwiseError(f"size is {size}: ask for at least 1 chain")
-    rng = np.random.default_rng([seed, split == "test"])
     classes = [(family, length) for length in lengths for family in families]
+    most = len(classes) * min(capacity(family, length, split) for family, length in classes)
+    if size > most:
+        raise RollwiseError(f"size is {size}: ask for at most {most} {split} chains of these classes")
+    rng = np.random.default_rng([seed, split == "test"])
     rows: list[dict[str, str]] = []
     for place, (family, length) in enumerate(classes):
         wanted = size // len(classes) + (place < size % len(classes))
@@ -120,18 +123,14 @@ def build_chains(
     return Dataset.from_list([rows[i] for i in rng.permutation(len(rows))])
 
 
-def draw_distinct(family: str, length: int, split: Split, wanted: int, rng: np.random.Generator) -> list[str]:
-    """`wanted` different chains of one class and split.
-
-    Raises:
-        RollwiseError: more than half of what the class holds, where drawing until distinct would take long.
-    """
+def capacity(family: str, length: int, split: Split) -> int:
+    """How many different chains of a class and split may be asked for: half of them, lest drawing takes long."""
     there = 8 * len(FACTORS) ** length if family == "times" else 10 * 10**length
-    most = there // TEST_SHARE // 2 if split == "test" else there * (TEST_SHARE - 1) // TEST_SHARE // 2
-    if wanted > most:
-        raise RollwiseError(
-            f"size asks for {wanted} {split} chains of {family}-{length}: give a size for at most {most}"
-        )
+    return there // TEST_SHARE * (1 if split == "test" else TEST_SHARE - 1) // 2
+
+
+def draw_distinct(family: str, length: int, split: Split, wanted: int, rng: np.random.Generator) -> list[str]:
+    """`wanted` different chains of one class and split; no more than `capacity`."""
     chains: dict[str, None] = {}
     while len(chains) < wanted:
         chain = draw_chain(family, length, rng)

@@ -117,30 +117,46 @@ def _read_file(path: Path, reader: str, spec: DataSpec) -> Dataset:
         raise RollwiseError(f"data.source: {path} is empty; give a file with rows")
     try:
         with _quiet():
-            return load_dataset(reader, data_files={name: str(path)}, split=spec.split)
+            rows = load_dataset(reader, data_files={name: str(path)}, split=spec.split)
+        rows.data.table.validate(full=True)  # text that is no UTF-8 would come up only when its row is reached
+        return rows
     # The readers raise errors of pyarrow, pandas, gzip and json alike; all mean that the file can't be read.
     except Exception as error:
-        reason = find_fault(path) if reader == "json" else None
+        reason = find_fault(path)
         raise RollwiseError(f"data.source: {path}: {reason or _first_line(error)}") from error
 
 
 def find_fault(path: Path) -> str | None:
-    """What is wrong with a JSON Lines or JSON file, with the line where it can be told; None if it reads well."""
+    """What is wrong with a data file, of JSON with the line where it can be told; None where nothing is found."""
+    if path.suffix == ".parquet":
+        return _find_parquet_fault(path)
     number = 0
     try:
-        with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as lines:
+        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
             if ".jsonl" not in path.suffixes:
                 json.load(lines)
                 return None
+            rows = 0
             for number, line in enumerate(lines, 1):
+                rows += bool(line.strip())
                 if line.strip() and not isinstance(json.loads(line), dict):
                     return f"line {number} is not a JSON object"
+            return None if rows else "it has no rows"
     except json.JSONDecodeError as error:
         line_number = number if ".jsonl" in path.suffixes else error.lineno
         return f"line {line_number} is not valid JSON ({error.msg})"
     except (OSError, EOFError, UnicodeDecodeError) as error:
         return f"unreadable after line {number} ({_first_line(error)})"
-    return "it has no rows" if number == 0 else None
+
+
+def _find_parquet_fault(path: Path) -> str | None:
+    from pyarrow import ArrowException
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        return None if ParquetFile(path).metadata.num_rows else "it has no rows"
+    except (ArrowException, OSError) as error:
+        return _first_line(error)
 
 
 def _read_hub(source: str, local: bool, spec: DataSpec) -> Dataset:
@@ -170,11 +186,12 @@ def _map_columns(rows: Dataset, spec: DataSpec) -> Dataset:
                 f"data.columns.{ours}: {spec.source} has no column {theirs!r}; {nearest(theirs, rows.column_names)}"
                 f" (columns: {held})"
             )
-    values = {ours: list(rows[theirs]) for ours, theirs in spec.columns.items() if ours != theirs}
-    gone = {theirs for ours, theirs in spec.columns.items() if ours != theirs} - set(spec.columns)
-    rows = rows.remove_columns([name for name in rows.column_names if name in gone | set(values)])
-    for ours, column in values.items():
-        rows = rows.add_column(ours, column)
+    moved = {ours: theirs for ours, theirs in spec.columns.items() if ours != theirs}
+    gone = set(moved) | (set(moved.values()) - set(spec.columns))
+    for ours, theirs in moved.items():
+        rows = rows.add_column(f"new {ours}", list(rows[theirs]))
+    rows = rows.remove_columns([name for name in rows.column_names if name in gone])
+    rows = rows.rename_columns({f"new {ours}": ours for ours in moved})
     for row, prompt in enumerate(rows["prompt"]):
         if not isinstance(prompt, (str, list)) or not prompt:
             raise RollwiseError(f"data.columns.prompt: row {row} of {spec.source} has no text ({prompt!r:.40})")

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from rollwise.suggest import nearest
 from rollwise.types import RollwiseError
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ EMBEDDED = "embedded"
 """The name that stands for the model inside this package."""
 
 WEIGHTS = ("*.safetensors", "*.bin")
+DTYPES = ("float32", "bfloat16", "float16", "auto")
 SOURCE_NOTE = "rollwise_source.json"
 
 
@@ -76,13 +78,15 @@ def load_model_and_tokenizer(
     Args:
         name: as for `locate_model`.
         gguf_file: the file to take of a folder or hub repository; its weights are de-quantised.
-        dtype: the type of the loaded weights, such as "float32", "bfloat16" or "auto".
+        dtype: the type of the loaded weights, one of DTYPES; "auto" is that of the file, of GGUF float32.
 
     Raises:
         RollwiseError: absent, incomplete or unreadable models, and an unreachable hub, in one line.
     """
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
+    if dtype not in DTYPES:
+        raise RollwiseError(f"dtype: {dtype!r} is no type of weights; {nearest(dtype, DTYPES)}")
     folder, file = locate_model(name, gguf_file)
     local = Path(folder).is_dir()
     options: dict[str, Any] = {"gguf_file": file} if file else {}
@@ -90,13 +94,13 @@ def load_model_and_tokenizer(
         options["local_files_only"] = True
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, **options)
-        model = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, **options)
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype="float32" if file else dtype, **options)
     # Every library below has errors of its own (safetensors, gguf, hub), and all mean that this model can't be had.
     except Exception as error:
         raise RollwiseError(_explain(os.fspath(name), local, options, error)) from error
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
-    return (_plain_copy(model) if file else model), tokenizer
+    return (_plain_copy(model, dtype) if file else model), tokenizer
 
 
 def materialise(
@@ -152,14 +156,15 @@ def hub_reachable(timeout: float = 5.0) -> bool:
     return True
 
 
-def _plain_copy(model: Any) -> Any:
+def _plain_copy(model: Any, dtype: str) -> Any:
     """The same weights in a fresh model: one loaded from GGUF counts as quantised and refuses to be saved."""
+    import torch
     from transformers import AutoModelForCausalLM
 
     config = model.config
     if hasattr(config, "quantization_config"):
         del config.quantization_config
-    plain = AutoModelForCausalLM.from_config(config, dtype=model.dtype)
+    plain = AutoModelForCausalLM.from_config(config, dtype=torch.float32 if dtype == "auto" else getattr(torch, dtype))
     plain.load_state_dict(model.state_dict())
     plain.generation_config = model.generation_config
     return plain.eval()

@@ -26,6 +26,9 @@ TIME_LIMIT = 5
 
 NUMBER = re.compile(r"-?(?:\d+(?:,\d{3})+|\d+)(?:\.\d+)?|-?\.\d+")
 
+PROSE = re.compile(r"(?<![\\\w])(?:[A-Za-z]{2,}|[\d.,]+)\s+[A-Za-z]{2,}")
+"""Two words in a row, or a number and its unit, as no formula has."""
+
 
 def read_completion(completion: Any) -> str:
     """The text of a completion: itself, or the last message of a conversation (text parts joined)."""
@@ -131,7 +134,7 @@ def resolve_reward(name: str) -> RewardFunction:
             return exact_match_by(rule)
         if name in BUILT_IN:
             return BUILT_IN[name]
-        raise RollwiseError(f"rewards: no built-in {name!r}; {nearest(name, BUILT_IN)}, or give 'module:function'")
+        raise RollwiseError(f"rewards: no built-in {name!r}; {nearest(name, BUILT_IN)} (your own: 'module:function')")
     module_name, _, attribute = name.partition(":")
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())
@@ -188,10 +191,12 @@ def _verify(completion: str, answer: Any) -> float | None:
 
 @functools.lru_cache(maxsize=4096)
 def _parse_gold(answer: str, limit: int | None) -> list[Any]:
-    """The expressions of a row's answer; bare LaTeX is set between dollars, where the parser looks for it."""
+    """The expressions of a row's answer; unless it is marked or prose, all of it is one expression.
+
+    Without the dollars the parser would take the 2 of a bare "4a-2" for the answer.
+    """
     from math_verify import parse
 
-    bare = "\\" in answer and not any(mark in answer for mark in ("$", "\\boxed", "\\[", "\\("))
-    return parse(
-        f"${answer}$" if bare else answer, fallback_mode="no_fallback", parsing_timeout=limit, raise_on_error=True
-    )
+    marked = any(mark in answer.replace("\\$", "") for mark in ("$", "\\boxed", "\\[", "\\("))
+    text = answer if marked or PROSE.search(answer) else f"${answer}$"
+    return parse(text, fallback_mode="no_fallback", parsing_timeout=limit, raise_on_error=True)
