@@ -10,7 +10,14 @@ import numpy as np
 import torch
 from datasets import Dataset
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM, TrainerCallback
+from transformers import (
+    GPT2Config,
+    GPT2LMHeadModel,
+    PreTrainedTokenizerFast,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+    TrainerCallback,
+)
 from trl import GRPOConfig, GRPOTrainer
 
 from rollwise.integrations.trl import RollwiseGRPOConfig, RollwiseGRPOTrainer
@@ -84,6 +91,28 @@ def settings(folder: Path, **changes: Any) -> dict[str, Any]:
         "seed": 7,
         **changes,
     }
+
+
+def save_absolute_model(folder: Path) -> str:
+    """A random two-layer GPT-2: learned absolute positions, so a score depends on how far its prompt is padded."""
+    torch.manual_seed(0)
+    config = GPT2Config(
+        vocab_size=len(CHARACTERS) + 2,
+        n_positions=128,
+        n_embd=32,
+        n_layer=2,
+        n_head=2,
+        bos_token_id=None,
+        eos_token_id=1,
+        pad_token_id=0,
+        resid_pdrop=0.0,
+        embd_pdrop=0.0,
+        attn_pdrop=0.0,
+        initializer_range=0.5,
+    )
+    GPT2LMHeadModel(config).save_pretrained(folder)
+    tokenizer().save_pretrained(folder)
+    return str(folder)
 
 
 class Gradients(TrainerCallback):

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from trl import GRPOTrainer
 
 from rollwise.integrations.trl import RollwiseGRPOTrainer
 from rollwise.types import RollwiseError
-from tests.integrations.trl.support import rollwise, same, train
+from tests.integrations.trl.support import rollwise, same, stock, train
 
 # 8 prompts x 4 rollouts per block, two optimizer steps per block, three blocks per epoch of 24 prompts
 SHAPE = {"steps_per_generation": 4, "lr_scheduler_type": "constant", "save_strategy": "steps", "save_steps": 1}
@@ -62,3 +63,15 @@ def test_a_damaged_state_is_refused_in_one_line(model: str, tmp_path: Path) -> N
     (checkpoint / "rollwise_state_0.pt").write_bytes(b"not a state")
     with pytest.raises(RollwiseError, match="resume_from_checkpoint: .* is damaged"):
         train(RollwiseGRPOTrainer, rollwise(tmp_path, max_steps=2, **shape), model, resume=str(checkpoint))
+
+
+def test_a_stock_checkpoint_goes_on_with_its_open_block_made_again(
+    model: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    shape = {"save_strategy": "steps", "save_steps": 1, "steps_per_generation": 4}
+    train(GRPOTrainer, stock(tmp_path, max_steps=1, **shape), model)
+    checkpoint = str(tmp_path / "checkpoint-1")
+    trainer = train(RollwiseGRPOTrainer, rollwise(tmp_path, max_steps=4, **shape), model, resume=checkpoint)["trainer"]
+    assert "was not saved by rollwise" in capfd.readouterr().out
+    assert trainer.state.global_step == 4
+    assert trainer.last_record.step == 1

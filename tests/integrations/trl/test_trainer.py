@@ -24,6 +24,7 @@ from tests.integrations.trl.support import (
     has_answer,
     rollwise,
     same,
+    save_absolute_model,
     settings,
     stock,
     tokenizer,
@@ -214,6 +215,14 @@ def test_peft_trains_the_adapter_only(model: str, tmp_path: Path) -> None:
     assert any(float(grad.abs().max()) > 0 for grad in result["gradients"][0])
 
 
+def test_absolute_positions_score_alike_in_a_wave_and_in_the_block(tmp_path: Path) -> None:
+    shape = {"steps_per_generation": 2, "num_iterations": 2, "gradient_accumulation_steps": 1, "max_steps": 1}
+    absolute = save_absolute_model(tmp_path / "gpt2")
+    result = train(RecordedRollwise, rollwise(tmp_path / "run", beta=0.1, **shape), absolute)
+    assert len(set(result["trainer"].last_record.counts)) > 1
+    assert result["history"][0]["kl"] == pytest.approx(0.0, abs=1e-6)
+
+
 def test_evaluation_is_the_stock_one(model: str, tmp_path: Path) -> None:
     shape = {"eval_strategy": "steps", "eval_steps": 1, "per_device_eval_batch_size": 4, "num_generations_eval": 2}
     result = train(RollwiseGRPOTrainer, rollwise(tmp_path, **shape), model, eval_dataset=digits(4))
@@ -356,6 +365,14 @@ def test_what_cannot_work_is_refused_before_the_first_rollout(
 def test_a_plain_grpo_config_is_refused(model: str, tmp_path: Path) -> None:
     with pytest.raises(RollwiseError, match="^args: pass a RollwiseGRPOConfig"):
         train(RollwiseGRPOTrainer, stock(tmp_path), model)
+
+
+@pytest.mark.parametrize("prompts", [2, 4])
+def test_few_prompts_per_step_are_warned_of_with_the_expected_gain(
+    model: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], prompts: int
+) -> None:
+    train(RollwiseGRPOTrainer, rollwise(tmp_path, per_device_train_batch_size=prompts * 2, max_steps=1), model)
+    assert ("expected min_variance +" in capfd.readouterr().out) == (prompts < 4)
 
 
 def test_the_start_says_what_a_step_is(model: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

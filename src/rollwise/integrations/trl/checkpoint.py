@@ -63,6 +63,16 @@ def load_state(folder: str | Path, rank: int, world: int) -> dict[str, Any] | No
     return state
 
 
+def to_device(buffered: list[dict[str, Any]] | None, device: torch.device) -> list[dict[str, Any]] | None:
+    """A buffered block's tensors on the device that trains."""
+    if buffered is None:
+        return None
+    return [
+        {key: value.to(device) if isinstance(value, torch.Tensor) else value for key, value in part.items()}
+        for part in buffered
+    ]
+
+
 class EpochSampler(Sampler[int]):
     """TRL's sampler, which knows the epoch: a run resumed in epoch 2 draws epoch 2's order, not epoch 1's again."""
 

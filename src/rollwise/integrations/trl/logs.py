@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rollwise.types import FloatArray
+from rollwise.integrations.trl.scores import Scores
+from rollwise.types import FloatArray, Outcome, StepRecord
 
 
 def lengths_metrics(lengths: FloatArray, truncated: np.ndarray) -> dict[str, float]:
@@ -33,6 +34,20 @@ def reward_metrics(
         metrics[f"rewards/{name}/mean"] = _mean(columns[:, index])
         metrics[f"rewards/{name}/std"] = _std(columns[:, index])
     return metrics
+
+
+def rewrite(
+    metrics: dict[str, list[float]],
+    before: Mapping[str, int],
+    rows: Sequence[int],
+    scores: Scores,
+    names: Sequence[str],
+    record: StepRecord,
+) -> None:
+    """Make `metrics` say of a step made in several waves what one block would have said; see `collapse`."""
+    exact = lengths_metrics(scores.lengths, scores.truncated)
+    exact |= reward_metrics(scores.columns, scores.summed, names, record.metrics["dead_prompt_share"])
+    collapse(metrics, before, rows, exact)
 
 
 def collapse(
@@ -64,6 +79,16 @@ def collapse(
                 float(np.average(np.asarray(added)[known], weights=weights[known])) if known.any() else float("nan")
             )
         values[start:] = [value]
+
+
+def add_columns(extra: Any, record: StepRecord) -> None:
+    """Columns of the completions table: whose baseline a row shares, how large that group is, and the outcome."""
+    extra["group_id"].extend(rollout.group_id for rollout in record.rollouts)
+    extra["group_size"].extend(record.counts[record.slots].tolist())
+    extra["outcome"].extend(OUTCOME[rollout.outcome] for rollout in record.rollouts)
+
+
+OUTCOME = {Outcome.SUCCESS: 1, Outcome.FAILURE: 0, Outcome.UNKNOWN: None}
 
 
 def replace_last(entries: Any, values: Sequence[Any]) -> None:

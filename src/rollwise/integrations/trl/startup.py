@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import trl
 from datasets import Dataset, IterableDataset
 
 from rollwise.allocators.base import Allocator
+from rollwise.allocators.uniform import Uniform
 from rollwise.beliefs import parse_prior
-from rollwise.integrations.trl.config import RollwiseGRPOConfig
+from rollwise.integrations.trl.config import BY_SCALE, RollwiseGRPOConfig
+from rollwise.solver import solve
 from rollwise.step import Step
 from rollwise.types import RollwiseError
 
@@ -58,6 +61,13 @@ def check_batch(prompts: int, generations: int, adaptive: bool) -> None:
         )
 
 
+def has_relative_positions(config: Any) -> bool:
+    """Whether a model's scores do not depend on how far a prompt is padded: rotary or ALiBi positions, or none at all."""
+    text = config.get_text_config()
+    signs = ("rope_parameters", "rope_theta", "rope_scaling", "rotary_dim", "rotary_pct", "alibi")
+    return any(getattr(text, sign, None) for sign in signs) or not hasattr(text, "max_position_embeddings")
+
+
 def rehearse(rule: Allocator, prompts: int, budget: int, args: RollwiseGRPOConfig) -> None:
     """Decide the first wave of a step of B prompts and N rollouts without generating anything.
 
@@ -79,14 +89,34 @@ def rehearse(rule: Allocator, prompts: int, budget: int, args: RollwiseGRPOConfi
     ).next_wave()
 
 
-def summary_lines(facts: dict[str, Any]) -> list[str]:
-    """The start-up summary, one line each: what a step is, how it is allocated, what is refused."""
+def small_step_warning(rule: Allocator, prompts: int, budget: int, prior: tuple[float, float]) -> list[str]:
+    """One line for an adaptive step of fewer than four prompts: what it can gain, and what would raise that."""
+    utility = getattr(rule, "utility", None)
+    if utility is None or not 1 < prompts < 4:
+        return []
+    solution = solve(utility, prompts, budget, prior)
+    gain = solution.value / solution.uniform_value - 1 if solution.uniform_value else 0.0
     return [
-        "rollwise: TRL {trl} | B = {prompts} prompts x G = {generations} rollouts = N = {budget} per step, "
-        "{world} process(es)".format(**facts),
-        "rollwise: allocator {allocator} | {waves} | n_min {n_min}, n_max {n_max} | prior Beta({prior})".format(
-            **facts
-        ),
-        "rollwise: weighting {weighting} | advantage {advantage} | outcome from {outcome}".format(**facts),
+        f"rollwise: only {prompts} prompts share a step: expected {utility.name} {gain:+.0%} over uniform at best; "
+        "more prompts (steps_per_generation, gradient_accumulation_steps) give the rule more to choose from"
+    ]
+
+
+def summary_lines(args: RollwiseGRPOConfig, rule: Allocator, outcome: str) -> list[str]:
+    """The start-up summary, one line each: what a step is, how it is allocated, what is refused."""
+    uniform = isinstance(rule, Uniform)
+    waves = f"{args.waves} waves"
+    if args.sequential and not uniform:
+        waves = "sequential"
+    elif uniform and not args.force_waves:
+        waves = "1 wave"
+    utility = getattr(rule, "utility", None)
+    return [
+        f"rollwise: TRL {trl.__version__} | B = {args.generation_batch_size // args.num_generations} prompts x "
+        f"G = {args.num_generations} rollouts = N = {args.generation_batch_size} per step, {args.world_size} process(es)",
+        f"rollwise: allocator {rule.name}{f'({utility.name})' if utility else ''} | {waves} | n_min {args.n_min}, "
+        f"n_max {args.n_max or 'none'} | prior Beta({args.prior})",
+        f"rollwise: weighting {args.weighting} | advantage {args.advantage or BY_SCALE[args.scale_rewards]} | "
+        f"outcome from {outcome}",
         f"rollwise: refused: {REFUSED}",
     ]

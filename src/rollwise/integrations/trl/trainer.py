@@ -8,7 +8,6 @@ logs and checkpoints true. No allocation mathematics lives in this package.
 from __future__ import annotations
 
 import copy
-import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,7 +15,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import trl
 from accelerate.utils import gather_object
 from trl import GRPOTrainer
 
@@ -25,16 +23,26 @@ from rollwise.allocators import get_allocator
 from rollwise.allocators.base import Allocator
 from rollwise.allocators.uniform import Observe, Uniform
 from rollwise.beliefs import parse_prior
+from rollwise.counterfactual import would_have_changed
 from rollwise.integrations.trl import logs
 from rollwise.integrations.trl.aggregation import NormaliseThenSum, sum_rewards
-from rollwise.integrations.trl.checkpoint import EpochSampler, load_state, save_state
+from rollwise.integrations.trl.checkpoint import EpochSampler, load_state, save_state, to_device
 from rollwise.integrations.trl.config import BY_SCALE, RollwiseGRPOConfig
 from rollwise.integrations.trl.merge import merge_waves
 from rollwise.integrations.trl.rewards import OutcomeReader, checked
-from rollwise.integrations.trl.startup import INDEX, check_batch, rehearse, summary_lines, with_index
+from rollwise.integrations.trl.scores import Scores, report
+from rollwise.integrations.trl.startup import (
+    INDEX,
+    check_batch,
+    has_relative_positions,
+    rehearse,
+    small_step_warning,
+    summary_lines,
+    with_index,
+)
 from rollwise.ledger import Ledger
 from rollwise.step import Step, Wave
-from rollwise.types import FloatArray, Outcome, RollwiseError, StepRecord
+from rollwise.types import FloatArray, RollwiseError, StepRecord
 
 
 class RollwiseGRPOTrainer(GRPOTrainer):
@@ -45,6 +53,7 @@ class RollwiseGRPOTrainer(GRPOTrainer):
     """
 
     num_generations: int
+    pad_to_multiple_of: int | None
     reward_funcs: list[Any]
 
     def __init__(
@@ -88,12 +97,13 @@ class RollwiseGRPOTrainer(GRPOTrainer):
         self._outcomes = OutcomeReader(outcome or args.outcome, args.outcome_threshold, self._names)
         self._block = 0
         self._spent = 0
-        self._scored: dict[str, Any] = {}
+        self._scores: Scores
         self._ledger: Ledger | None = None
         self.last_record: StepRecord | None = None
         """The `StepRecord` of the last generation block, for callbacks and inspection."""
         if self.accelerator.is_main_process:
-            print("\n".join(summary_lines(self._facts())), flush=True)
+            warning = small_step_warning(self._rule, self._prompts, self._budget, parse_prior(args.prior))
+            print("\n".join(summary_lines(args, self._rule, self._outcomes.source) + warning), flush=True)
 
     # -- the two overridden methods ---------------------------------------------------------------------------------
 
@@ -108,9 +118,10 @@ class RollwiseGRPOTrainer(GRPOTrainer):
         copies = {key: rows // self.num_generations for key, rows in Counter(all_ids).items()}
         step = self._open_step(list(Counter(copies).elements()), waves=1 if uniform else self.args.waves)
         rows = self._rows_by_id(ids, clean)
+        width = None if uniform else self._prompt_width(rows)
         parts: list[dict[str, Any]] = []
         placed: list[np.ndarray] = []
-        scored: list[dict[str, Any]] = []
+        scored: list[Scores] = []
         before = {name: len(values) for name, values in self._metrics["train"].items()}
         stock = False
         while wave := step.next_wave():
@@ -118,21 +129,24 @@ class RollwiseGRPOTrainer(GRPOTrainer):
             mine = self._share(wave)
             local = [copy.copy(rows[wave.rollouts[k].prompt_id]) for k in mine]
             stock = self._is_stock_layout(step, wave)
-            parts.append(self._run_wave(local, self.num_generations if stock else 1))
-            placed.append(mine + sum(len(seen["summed"]) for seen in scored))
-            scored.append(self._observe(step, wave))
-        if len(scored) == 1 and stock:
-            output = parts[0]
-            record = self._close(step, scored, output=output)
-        else:
-            record = self._close(step, scored)
+            parts.append(
+                self._run_wave(local, self.num_generations, None) if stock else self._run_wave(local, 1, width)
+            )
+            placed.append(mine + sum(map(len, scored)))
+            report(step, wave, self._scores)
+            scored.append(self._scores)
+        scores = Scores.join(scored)
+        record = self._close(step, scores)
+        output = parts[0]
+        if not stock:
             index = np.concatenate(placed)
             order = np.argsort(record.slots[index], kind="stable")
             output = merge_waves(parts, torch.from_numpy(order), self._tokenizer.pad_token_id)
             output["advantages"] = torch.as_tensor(
                 record.advantages[index][order], dtype=torch.float32, device=self.accelerator.device
             )
-            self._rewrite_logs(record, scored, before)
+            logs.rewrite(self._metrics["train"], before, list(map(len, scored)), scores, self._names, record)
+            logs.replace_last(self._logs["advantages"], record.advantages.tolist())
         self._report(record)
         return output
 
@@ -142,7 +156,7 @@ class RollwiseGRPOTrainer(GRPOTrainer):
         """The parent's rewards (n over all processes, F), kept aside with outcomes, lengths and end flags."""
         columns = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
         if self.model.training:
-            self._scored = self._score(columns, inputs, prompts, completions, completion_ids_list)
+            self._scores = self._score(columns, inputs, prompts, completions, completion_ids_list)
         return columns
 
     # -- one step ---------------------------------------------------------------------------------------------------
@@ -167,13 +181,26 @@ class RollwiseGRPOTrainer(GRPOTrainer):
             ledger=self._ledger,
         )
 
-    def _run_wave(self, rows: list[dict[str, Any]], group_size: int) -> dict[str, Any]:
-        """Let the parent generate and score `rows`; its own grouping is made harmless with groups of one."""
-        kept, self.num_generations = self.num_generations, group_size
+    def _run_wave(self, rows: list[dict[str, Any]], group_size: int, width: int | None) -> dict[str, Any]:
+        """Let the parent generate and score `rows`; its own grouping is made harmless with groups of one.
+
+        `width` makes every wave pad prompts alike: a model with absolute positions would otherwise score the same tokens
+        differently here (old and reference log-probabilities) and in the merged block (the loss).
+        """
+        kept = self.num_generations, self.pad_to_multiple_of
+        self.num_generations, self.pad_to_multiple_of = group_size, width or self.pad_to_multiple_of
         try:
             return super()._generate_and_score_completions(rows)
         finally:
-            self.num_generations = kept
+            self.num_generations, self.pad_to_multiple_of = kept
+
+    def _prompt_width(self, rows: dict[str, dict[str, Any]]) -> int | None:
+        """Tokens of the step's longest prompt, where padding must not differ between waves; else None."""
+        if has_relative_positions(self.model.config):
+            return None
+        longest = max(len(ids) for ids in self._tokenize_prompts([row["prompt"] for row in rows.values()])[0])
+        multiple = self.pad_to_multiple_of or 1
+        return -(-longest // multiple) * multiple
 
     def _is_stock_layout(self, step: Step, wave: Wave) -> bool:
         """Whether this wave is what TRL makes itself: everything at once, equal groups, its own advantages."""
@@ -189,27 +216,10 @@ class RollwiseGRPOTrainer(GRPOTrainer):
         each = len(wave.rollouts) // self.accelerator.num_processes
         return np.arange(each) + each * self.accelerator.process_index
 
-    def _observe(self, step: Step, wave: Wave) -> dict[str, Any]:
-        seen = self._scored
-        step.observe(
-            *(
-                rollout.result(
-                    outcome,
-                    reward=None if np.isnan(reward) else float(reward),
-                    tokens=int(tokens),
-                )
-                for rollout, outcome, reward, tokens in zip(
-                    wave.rollouts, seen["outcomes"], seen["summed"], seen["lengths"], strict=True
-                )
-            )
-        )
-        return seen
-
-    def _close(self, step: Step, scored: list[dict[str, Any]], output: dict[str, Any] | None = None) -> StepRecord:
+    def _close(self, step: Step, scores: Scores) -> StepRecord:
         estimator: Advantage | None = None
         if self.multi_objective_aggregation == "normalize_then_sum" and self.args.advantage is None:
-            columns = np.concatenate([seen["columns"] for seen in scored])
-            estimator = NormaliseThenSum(columns, self._weights())
+            estimator = NormaliseThenSum(scores.columns, self._weights())
         record = step.close(advantage=estimator)
         self._block += 1
         self._spent += int(record.counts.sum())
@@ -218,7 +228,7 @@ class RollwiseGRPOTrainer(GRPOTrainer):
 
     def _score(
         self, columns: torch.Tensor, inputs: list[dict[str, Any]], prompts: list[Any], completions: list[Any], ids: Any
-    ) -> dict[str, Any]:
+    ) -> Scores:
         device = self.accelerator.device
         ends = {*self.eos_token_ids, self._tokenizer.pad_token_id}
         facts = torch.tensor([[len(tokens), tokens[-1] not in ends] for tokens in ids], device=device)
@@ -234,13 +244,8 @@ class RollwiseGRPOTrainer(GRPOTrainer):
             own = self.accelerator.gather(torch.tensor(verdicts, device=device)).double().cpu().numpy()
         values = columns.double().cpu().numpy()
         summed = sum_rewards(values, self._weights())
-        return {
-            "columns": values,
-            "summed": summed,
-            "lengths": lengths.astype(np.float64),
-            "truncated": truncated.astype(bool),
-            "outcomes": self._outcomes.read(values, summed, own),
-        }
+        outcomes = tuple(self._outcomes.read(values, summed, own))
+        return Scores(values, summed, outcomes, lengths.astype(np.float64), truncated.astype(bool))
 
     def _weights(self) -> FloatArray:
         return self.reward_weights.double().cpu().numpy()
@@ -263,53 +268,16 @@ class RollwiseGRPOTrainer(GRPOTrainer):
 
     # -- logs -------------------------------------------------------------------------------------------------------
 
-    def _rewrite_logs(self, record: StepRecord, scored: list[dict[str, Any]], before: dict[str, int]) -> None:
-        columns = np.concatenate([seen["columns"] for seen in scored])
-        summed = np.concatenate([seen["summed"] for seen in scored])
-        lengths = np.concatenate([seen["lengths"] for seen in scored])
-        truncated = np.concatenate([seen["truncated"] for seen in scored])
-        exact = logs.lengths_metrics(lengths, truncated) | logs.reward_metrics(
-            columns, summed, self._names, record.metrics["dead_prompt_share"]
-        )
-        logs.collapse(self._metrics["train"], before, [len(seen["summed"]) for seen in scored], exact)
-        logs.replace_last(self._logs["advantages"], record.advantages.tolist())
-
     def _report(self, record: StepRecord) -> None:
         metrics = self._metrics["train"]
         for name, value in record.metrics.items():
             metrics[f"rollwise/{name}"].append(value)
         metrics["rollwise/rollouts_spent"] = [float(self._spent)]
         if isinstance(self._rule, Observe):
-            from rollwise.counterfactual import would_have_changed
-
-            for name, value in would_have_changed(record, self.args.prior, self.args.waves, self.args.n_min).items():
+            changed = would_have_changed(record, self.args.prior, self.args.waves, self.args.n_min)
+            for name, value in changed.items():
                 metrics[f"rollwise/would/{name}"].append(value)
-        self._logs["extra"]["group_id"].extend(rollout.group_id for rollout in record.rollouts)
-        self._logs["extra"]["group_size"].extend(record.counts[record.slots].tolist())
-        self._logs["extra"]["outcome"].extend(
-            None if rollout.outcome is Outcome.UNKNOWN else int(rollout.outcome is Outcome.SUCCESS)
-            for rollout in record.rollouts
-        )
-
-    def _facts(self) -> dict[str, Any]:
-        uniform = isinstance(self._rule, Uniform) and not self.args.force_waves
-        waves = "1 wave" if uniform else "sequential" if self.args.sequential else f"{self.args.waves} waves"
-        utility = "" if isinstance(self._rule, Uniform) else f"({self.args.utility})"
-        return {
-            "trl": trl.__version__,
-            "prompts": self._prompts,
-            "generations": self.num_generations,
-            "budget": self._budget,
-            "world": self.accelerator.num_processes,
-            "allocator": self._rule.name + utility,
-            "waves": waves,
-            "n_min": self.args.n_min,
-            "n_max": self.args.n_max or "none",
-            "prior": self.args.prior,
-            "weighting": self.args.weighting,
-            "advantage": self.args.advantage or BY_SCALE[self.scale_rewards],
-            "outcome": self._outcomes.source,
-        }
+        logs.add_columns(self._logs["extra"], record)
 
     # -- checkpoints ------------------------------------------------------------------------------------------------
 
@@ -322,18 +290,18 @@ class RollwiseGRPOTrainer(GRPOTrainer):
         return EpochSampler(super()._get_train_sampler(dataset), lambda: int((self.state.epoch or 0.0) + 1e-9))
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        # before the parent's files: a checkpoint that lacks ours must not look complete
+        if not self.args.save_only_model:
+            folder = Path(self._get_output_dir(trial=trial)) / f"checkpoint-{self.state.global_step}"
+            state = {
+                "step": self._step,
+                "block": self._block,
+                "spent": self._spent,
+                "seen": sorted(self._outcomes.seen),
+                "buffered": self._buffered_inputs,
+            }
+            save_state(folder, self.accelerator.process_index, self.accelerator.num_processes, state)
         super()._save_checkpoint(model, trial)
-        if self.args.save_only_model:
-            return
-        folder = os.path.join(self._get_output_dir(trial=trial), f"checkpoint-{self.state.global_step}")
-        state = {
-            "step": self._step,
-            "block": self._block,
-            "spent": self._spent,
-            "seen": sorted(self._outcomes.seen),
-            "buffered": self._buffered_inputs,
-        }
-        save_state(folder, self.accelerator.process_index, self.accelerator.num_processes, state)
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
         super()._load_optimizer_and_scheduler(checkpoint)
@@ -341,17 +309,9 @@ class RollwiseGRPOTrainer(GRPOTrainer):
             return
         state = load_state(checkpoint, self.accelerator.process_index, self.accelerator.num_processes)
         if state is None:
+            print(f"rollwise: {checkpoint} was not saved by rollwise: its open block is generated again", flush=True)
             self._step = self.state.global_step * self.args.gradient_accumulation_steps
             return
         self._step, self._block, self._spent = state["step"], state["block"], state["spent"]
         self._outcomes.seen = set(state["seen"])
-        self._buffered_inputs = _to_device(state["buffered"], self.accelerator.device)
-
-
-def _to_device(buffered: list[dict[str, Any]] | None, device: torch.device) -> list[dict[str, Any]] | None:
-    if buffered is None:
-        return None
-    return [
-        {key: value.to(device) if isinstance(value, torch.Tensor) else value for key, value in part.items()}
-        for part in buffered
-    ]
+        self._buffered_inputs = to_device(state["buffered"], self.accelerator.device)

@@ -1,0 +1,52 @@
+"""What one call of the trainer scored, over all processes, in the order the rollouts were issued."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rollwise.step import Step, Wave
+from rollwise.types import FloatArray, Outcome
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of n rollouts.
+
+    `columns` (n, F) holds each reward function's value, NaN where it abstained; `summed` (n,) their weighted sum;
+    `outcomes` n verdicts; `lengths` (n,) tokens; `truncated` (n,) whether the end token is missing.
+    """
+
+    columns: FloatArray
+    summed: FloatArray
+    outcomes: tuple[Outcome, ...]
+    lengths: FloatArray
+    truncated: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.summed)
+
+    @classmethod
+    def join(cls, parts: Sequence[Scores]) -> Scores:
+        """The scores of several waves, one after the other."""
+        return cls(
+            np.concatenate([part.columns for part in parts]),
+            np.concatenate([part.summed for part in parts]),
+            tuple(outcome for part in parts for outcome in part.outcomes),
+            np.concatenate([part.lengths for part in parts]),
+            np.concatenate([part.truncated for part in parts]),
+        )
+
+
+def report(step: Step, wave: Wave, scores: Scores) -> None:
+    """Tell the step what came back for each of the wave's rollouts."""
+    step.observe(
+        *(
+            rollout.result(outcome, reward=None if np.isnan(reward) else float(reward), tokens=int(tokens))
+            for rollout, outcome, reward, tokens in zip(
+                wave.rollouts, scores.outcomes, scores.summed, scores.lengths, strict=True
+            )
+        )
+    )
