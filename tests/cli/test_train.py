@@ -111,6 +111,18 @@ def test_a_reward_that_fails_while_training_marks_the_run_failed_in_one_line(
     assert not (tmp_path / "out" / "report.html").exists()
 
 
+def test_an_arm_that_dies_is_unexpected_and_points_at_its_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "deadly.py").write_text("import os\ndef score(completions, **kwargs):\n    os._exit(7)\n")
+    arguments = (*SMALL, "--no-compare-uniform", "--reward", "deadly:score", "--output", "out")
+    assert status_of(["train", *arguments, "--set", "eval_data=null"]) == 1
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last == "rollwise: arm adaroll failed: the process ended with status 7 (log: out/adaroll/log.txt)"
+    assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "failed"
+
+
 def test_interrupting_stops_the_arms_and_says_so(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "from rollwise.cli import main; main()", "train", *SMALL, "--steps", "100000"]
     process = subprocess.Popen(

@@ -16,27 +16,36 @@ def evaluate(trainer: Any, inputs: Inputs, config: RunConfig) -> dict[str, float
     """Mean score of the outcome function (else of the first reward) on the evaluation rows.
 
     Returns `prompts`, `greedy` and, with `evaluation.samples` > 0, `sampled`; completions the function could not judge
-    are left out of the means and counted as `unknown`, a share of all.
+    are left out of the means and counted as `unknown`, a share of all. Draws from its own seed and leaves the trainer's
+    generators as they were, so that measuring one arm does not set it apart from the others.
     """
+    import torch
+
+    with torch.random.fork_rng():
+        torch.manual_seed(config.seed)
+        scores = {"greedy": measure(trainer, inputs, config, samples=1, sample=False)}
+        if config.evaluation.samples:
+            scores["sampled"] = measure(trainer, inputs, config, samples=config.evaluation.samples, sample=True)
+    result = {"prompts": float(len(inputs.eval_rows or []))}
+    for kind, values in scores.items():
+        known = [value for value in values if not math.isnan(value)]
+        result[kind] = sum(known) / len(known) if known else math.nan
+    every = [value for values in scores.values() for value in values]
+    return result | {"unknown": sum(map(math.isnan, every)) / len(every)}
+
+
+def measure(trainer: Any, inputs: Inputs, config: RunConfig, *, samples: int, sample: bool) -> list[float]:
+    """The score of `samples` completions of every evaluation prompt, NaN where it could not be judged."""
     score = inputs.outcome if callable(inputs.outcome) else named(inputs)
     rows: Any = inputs.eval_rows
-    result: dict[str, float] = {"prompts": float(len(rows))}
-    unknown: list[bool] = []
-    for kind, samples in (("greedy", 1), ("sampled", config.evaluation.samples)):
-        if not samples:
-            continue
-        indices = [index for index in range(len(rows)) for _ in range(samples)]
-        scores: list[float] = []
-        for start in range(0, len(indices), config.evaluation.batch):
-            batch = rows.select(indices[start : start + config.evaluation.batch])
-            completions = complete(trainer, batch["prompt"], config, sample=kind == "sampled")
-            columns = {name: list(batch[name]) for name in batch.column_names if name != "prompt"}
-            scores += call(score, prompts=list(batch["prompt"]), completions=completions, **columns)
-        known = [value for value in scores if not math.isnan(value)]
-        unknown += [math.isnan(value) for value in scores]
-        result[kind] = sum(known) / len(known) if known else math.nan
-    result["unknown"] = sum(unknown) / len(unknown)
-    return result
+    indices = [index for index in range(len(rows)) for _ in range(samples)]
+    scores: list[float] = []
+    for start in range(0, len(indices), config.evaluation.batch):
+        batch = rows.select(indices[start : start + config.evaluation.batch])
+        completions = complete(trainer, batch["prompt"], config, sample=sample)
+        columns = {name: list(batch[name]) for name in batch.column_names if name != "prompt"}
+        scores += call(score, prompts=list(batch["prompt"]), completions=completions, **columns)
+    return scores
 
 
 def named(inputs: Inputs) -> Callable[..., Any]:

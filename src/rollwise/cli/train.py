@@ -119,7 +119,9 @@ def run_arms(folder: RunFolder, arms: Sequence[str], progress: TrainingProgress)
                 running[name] = start_arm(folder.path, name, events)
             name, event = events.get()
             kind = event.pop("event")
-            if kind == "step":
+            if kind == "start":
+                progress.say(f"{name}: started, {event['parameters']:,} parameters")
+            elif kind == "step":
                 progress.step(name, event)
             elif kind == "evaluation":
                 progress.say(f"{name}: {event.pop('when')} training, {scores(event)}")
@@ -148,15 +150,16 @@ def start_arm(run: Path, name: str, events: queue.Queue[tuple[str, dict[str, Any
     environment = {**os.environ, "HF_HUB_DISABLE_TELEMETRY": "1", "TOKENIZERS_PARALLELISM": "false"}
     if not on_gpu():
         environment |= SINGLE_THREAD
-    process = subprocess.Popen(
-        [sys.executable, "-m", "rollwise.cli.arm", str(run), name],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=environment,
-        start_new_session=True,
-    )
+    with (run / name / "log.txt").open("a") as log:  # what goes wrong before the arm has its own output in hand
+        process = subprocess.Popen(
+            [sys.executable, "-m", "rollwise.cli.arm", str(run), name],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            env=environment,
+            start_new_session=True,
+        )
 
     def follow() -> None:
         assert process.stdout is not None
@@ -198,11 +201,13 @@ def scores(evaluation: Mapping[str, float]) -> str:
 
 
 def write_report(run: Path) -> str | None:
-    """Write `report.html` if plotting is installed; None where it is not, or nothing was trained."""
+    """Write `report.html`; None where nothing was trained, or where plotting is not installed (said in one line)."""
     try:
         from rollwise.report import write
 
         return str(write(run))
-    except (ImportError, RollwiseError) as error:
-        print(f"rollwise: no report: {error}", file=sys.stderr)
-        return None
+    except ImportError as error:
+        print(f"rollwise: no report: {error.name} is not installed; pip install 'rollwise[report]'", file=sys.stderr)
+    except RollwiseError:
+        pass
+    return None
