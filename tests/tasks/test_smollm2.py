@@ -60,7 +60,6 @@ def test_it_trains_on_word_problems(smollm2: Path, data_folder: Path, tmp_path: 
         use_cpu=True,
         bf16=False,
         gradient_checkpointing=False,
-        model_init_kwargs={"dtype": "bfloat16"},
         per_device_train_batch_size=4,
         num_generations=2,
         max_completion_length=48,
