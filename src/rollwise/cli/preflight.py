@@ -217,7 +217,7 @@ def make_trainer(config: RunConfig, arm: ArmSpec, inputs: Inputs, run: Path) -> 
 
     model = inputs.model
     if inputs.gguf_file is not None:
-        model = str(materialise(inputs.model, run / "model", gguf_file=inputs.gguf_file))
+        model = str(materialise(inputs.model, run / "_model", gguf_file=inputs.gguf_file))
     return RollwiseGRPOTrainer(
         model=model,
         reward_funcs=inputs.rewards,
