@@ -1,0 +1,224 @@
+"""`rollwise plan`: what a step on a population of prompts will look like, before any GPU time.
+
+Uniform allocation is computed, other methods are simulated with coins; printing is the app's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Group
+from rich.table import Table
+
+from rollwise.allocators import Allocator, Uniform, get_allocator
+from rollwise.beliefs import FLAT, parse_prior
+from rollwise.ceiling import ceiling
+from rollwise.cli.plan_input import read_pool
+from rollwise.effective_weight import WeightCurve, exact_weight, measured_weight, play_coins
+from rollwise.objectives import expected_weight, get_objective
+from rollwise.pool import Pool
+from rollwise.types import RollwiseError
+from rollwise.utilities import UTILITIES
+
+METHODS = ("uniform", "min_variance", "sum_variance")
+EDGES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
+QUANTILES = (0, 25, 50, 75, 90, 100)
+SHARES = ("dead_prompt_share", "informative_rollout_share", "unsolved_share")
+SMALL_GROUP = 4
+FEWEST = 50
+"""Times a rate is met before its w(p) is believed."""
+
+
+def run(
+    *,
+    rates: str | None = None,
+    counts: str | Path | None = None,
+    prior: str | None = None,
+    visit: int = 0,
+    prompts: int = 32,
+    rollouts: int = 8,
+    methods: Sequence[str] = METHODS,
+    objective: Any = "none",
+    advantage: str = "dr_grpo",
+    belief: str = "1,1",
+    waves: int = 4,
+    n_min: int = 2,
+    draws: int | None = None,
+    seed: int = 0,
+    picture: str | Path | None = None,
+) -> dict[str, Any]:
+    """Expected shares, allocation shape, weight curves and ceilings of a step, JSON-able.
+
+    Args:
+        rates, counts, prior: the population, one of them (`plan_input`); Beta(1,1) without.
+        visit: which visit of a file that has several.
+        prompts, rollouts: B and G; the step spends B x G.
+        methods: "uniform", a utility of AdaRoll, or any allocator's name.
+        objective: what is ascended, for the ceiling and the weights from beliefs.
+        advantage: estimator that w(p) is for.
+        belief: prior the methods open with, "a,b", or "pool" for the one fitted to the population.
+        draws: simulated steps, by default as many as make 2,000 prompts.
+        picture: PNG file to write.
+
+    Raises:
+        RollwiseError: naming the setting that cannot be met.
+    """
+    if prompts < 1 or rollouts < 1:
+        raise RollwiseError(f"prompts {prompts}, rollouts {rollouts}: give 1 or more of both")
+    if draws is not None and draws < 1:
+        raise RollwiseError(f"draws: {draws}; give 1 or more, or none")
+    pool, source = read_pool(rates, counts, prior, visit)
+    opening = (pool.prior or FLAT) if belief == "pool" else parse_prior(belief)
+    goal = get_objective(objective)
+    steps = draws or max(20, -(-2000 // prompts))
+    settings = {"waves": waves, "n_min": min(n_min, rollouts), "prior": opening}
+    found = {name: look(rule_of(name), pool, prompts, rollouts, steps, seed, advantage, settings) for name in methods}
+    goals = ["mean"] if goal.name in ("none", "mean") else ["mean", goal]
+    result = {
+        "source": source,
+        "mean_rate": pool.mean,
+        "prompts": prompts,
+        "rollouts_per_prompt": rollouts,
+        "budget": prompts * rollouts,
+        "belief": list(opening),
+        "advantage": advantage,
+        "simulated_steps": steps,
+        "methods": found,
+        "ceilings": [asdict(ceiling(pool, name, rollouts)) for name in goals],
+        "objective": objective_curve(goal, opening, rollouts),
+        "warnings": warnings_of(pool, rollouts),
+    }
+    if picture is not None:
+        from rollwise.cli.plan_picture import draw
+
+        result["picture"] = str(draw(result, pool, picture))
+    return result
+
+
+def rule_of(name: str) -> Allocator:
+    """The allocator of a method's name; a utility stands for AdaRoll with it."""
+    return get_allocator("adaroll", utility=name) if name in UTILITIES else get_allocator(name)
+
+
+def look(
+    rule: Allocator,
+    pool: Pool,
+    prompts: int,
+    rollouts: int,
+    steps: int,
+    seed: int,
+    advantage: str,
+    settings: dict[str, Any],
+) -> dict[str, Any]:
+    """Shares, quantiles of n and w(p) of one method."""
+    inside = pool.coarse(EDGES)
+    if isinstance(rule, Uniform) and advantage != "grpo_batch":
+        dead = pool.dead_share(rollouts)
+        shares = {name: (dead, 1 - dead, pool.unsolved_share(rollouts))[k] for k, name in enumerate(SHARES)}
+        kept = inside.rates[(inside.rates > 0) & (inside.rates < 1)]
+        return {
+            **shares,
+            "standard_error": dict.fromkeys(SHARES, 0.0),
+            "n": {str(q): float(rollouts) for q in QUANTILES},
+            "n_shares": {str(rollouts): 1.0},
+            "weight": as_lists(exact_weight(rollouts, kept, advantage)),
+        }
+    rng = np.random.default_rng(seed)
+    records = [play_coins(rule, pool.draw(prompts, rng), rollouts, rng, **settings) for _ in range(steps)]
+    values = {name: np.array([record.metrics[name] for record in records]) for name in SHARES}
+    sizes = np.concatenate([record.counts for record in records])
+    curve = None
+    if ((inside.rates > 0) & (inside.rates < 1)).any():
+        sizing: dict[str, Any] = {
+            "prompts": prompts,
+            "per_prompt": rollouts,
+            "draws": steps,
+            "fewest": min(steps, FEWEST),
+        }
+        curve = measured_weight(rule, inside, seed=seed, advantage=advantage, **sizing, **settings)
+    return {
+        **{name: float(x.mean()) for name, x in values.items()},
+        "standard_error": {name: float(x.std() / np.sqrt(len(x))) for name, x in values.items()},
+        "n": {str(q): float(np.percentile(sizes, q)) for q in QUANTILES},
+        "n_shares": {str(n): float((sizes == n).mean()) for n in np.unique(sizes)},
+        "weight": as_lists(curve),
+    }
+
+
+def as_lists(curve: WeightCurve | None) -> dict[str, list[float]]:
+    """A weight curve as JSON data."""
+    if curve is None:
+        return {"rates": [], "weight": [], "low": [], "high": []}
+    return {name: getattr(curve, name).tolist() for name in ("rates", "weight", "low", "high")}
+
+
+def objective_curve(goal: Any, opening: tuple[float, float], rollouts: int) -> dict[str, Any]:
+    """The weight asked for and the weight beliefs apply after 0, 1 and 4 earlier groups."""
+    rates = np.array([0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9])
+    earlier = [0, rollouts, 4 * rollouts]
+    return {
+        "name": goal.name,
+        "rates": rates.tolist(),
+        "asked": goal.weight(rates).tolist(),
+        "applied": {str(n): expected_weight(goal, rates, opening, n).tolist() for n in earlier},
+    }
+
+
+def warnings_of(pool: Pool, rollouts: int) -> list[str]:
+    """What the numbers say the user may not expect."""
+    found = []
+    if rollouts <= SMALL_GROUP:
+        enough = next((n for n in (4, 8, 16, 32) if n > rollouts and pool.dead_share(n) < 0.5), 16)
+        found.append(
+            f"groups of {rollouts}: {pool.dead_share(rollouts):.0%} of them are expected to be dead (all outcomes "
+            f"equal) under uniform allocation; groups of {enough}: {pool.dead_share(enough):.0%}"
+        )
+    hopeless = float(pool.shares[pool.rates < 0.01].sum())
+    if hopeless > 0.3:
+        found.append(
+            f"{hopeless:.0%} of the prompts succeed less than once in 100 rollouts; consider leaving them out"
+        )
+    return found
+
+
+def tables(result: dict[str, Any]) -> Group:
+    """The result for a terminal."""
+    methods: dict[str, Any] = result["methods"]
+    shape = Table("method", "dead prompts", "informative", "unsolved", "n at 0 25 50 75 90 100 %")
+    for name, found in methods.items():
+        shares = [
+            f"{found[key]:.1%}" + (f" ±{1.96 * error:.1%}" if (error := found["standard_error"][key]) else "")
+            for key in SHARES
+        ]
+        shape.add_row(name, *shares, "  ".join(f"{found['n'][str(q)]:g}" for q in QUANTILES))
+    curves = Table("w(p)", *methods)
+    rates = sorted({rate for found in methods.values() for rate in found["weight"]["rates"]})
+    for rate in rates:
+        row = []
+        for found in methods.values():
+            at = dict(zip(found["weight"]["rates"], zip(found["weight"]["weight"], found["weight"]["high"])))
+            value, high = at.get(rate, (np.nan, np.nan))
+            row.append(f"{value:.2f}" + (f" ±{high - value:.2f}" if high > value else ""))
+        curves.add_row(f"p = {rate:.3f}", *row)
+    best = Table("variance against uniform, same rollouts", "knows p", "learns p")
+    for found in result["ceilings"]:
+        best.add_row(f"objective {found['objective']}", f"{found['oracle']:.3f}", f"{found['belief']:.3f}")
+    head = (
+        f"{result['source']}: mean rate {result['mean_rate']:.3f}; a step of {result['prompts']} prompts x "
+        f"{result['rollouts_per_prompt']} rollouts = {result['budget']}"
+    )
+    goal = result["objective"]
+    extra: list[Any] = []
+    if goal["name"] not in ("none", "mean"):
+        weights = Table(f"weight of {goal['name']}", "asked", *(f"after {n}" for n in goal["applied"]))
+        for k, rate in enumerate(goal["rates"]):
+            weights.add_row(
+                f"p = {rate:g}", f"{goal['asked'][k]:.2f}", *(f"{row[k]:.2f}" for row in goal["applied"].values())
+            )
+        extra.append(weights)
+    notes = [f"warning: {line}" for line in result["warnings"]]
+    return Group(head, shape, curves, *extra, best, *notes)
