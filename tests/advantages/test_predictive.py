@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -39,3 +41,16 @@ def test_beliefs_that_are_none_are_refused(beliefs: np.ndarray) -> None:
 def test_infinite_rewards_are_refused() -> None:
     with pytest.raises(ValueError, match="infinite"):
         Predictive()(np.array([np.inf]), ["a"], np.ones((1, 2)), np.arange(1))
+
+
+@pytest.mark.parametrize(("p", "worth"), [(0.02, 1.9), (0.1, 5.1), (0.5, 7.3)])
+def test_under_a_flat_prior_it_is_noisy_in_the_tails(p: float, worth: float) -> None:
+    """Rollouts it is worth out of 8, `w^2 pq / E[sum of A^2]`; the group mean is worth 7 at every rate."""
+    squares = 0.0
+    for outcomes in itertools.product([0.0, 1.0], repeat=8):
+        r = np.array(outcomes)
+        before = np.cumsum(r) - r
+        beliefs = np.stack([1 + before, 1 + np.arange(8) - before], axis=1)
+        advantages = Predictive()(r, ["g"] * 8, beliefs, np.arange(8))
+        squares += p ** r.sum() * (1 - p) ** (8 - r.sum()) * (advantages**2).sum()
+    assert 8**2 * p * (1 - p) / squares == pytest.approx(worth, abs=0.05)
