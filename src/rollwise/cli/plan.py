@@ -27,6 +27,7 @@ from rollwise.utilities import UTILITIES
 METHODS = ("uniform", "min_variance", "sum_variance")
 EDGES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
 QUANTILES = (0, 25, 50, 75, 90, 100)
+SHOWN = (0, 50, 90, 100)
 SHARES = ("dead_prompt_share", "informative_rollout_share", "unsolved_share")
 SMALL_GROUP = 4
 FEWEST = 50
@@ -188,13 +189,13 @@ def warnings_of(pool: Pool, rollouts: int) -> list[str]:
 def tables(result: dict[str, Any]) -> Group:
     """The result for a terminal."""
     methods: dict[str, Any] = result["methods"]
-    shape = Table("method", "dead prompts", "informative", "unsolved", "n at 0 25 50 75 90 100 %")
+    shape = Table("method", "dead prompts", "informative", "unsolved", "n at 0, 50, 90, 100 %")
     for name, found in methods.items():
         shares = [
             f"{found[key]:.1%}" + (f" ±{1.96 * error:.1%}" if (error := found["standard_error"][key]) else "")
             for key in SHARES
         ]
-        shape.add_row(name, *shares, "  ".join(f"{found['n'][str(q)]:g}" for q in QUANTILES))
+        shape.add_row(name, *shares, "  ".join(f"{found['n'][str(q)]:g}" for q in SHOWN))
     curves = Table("w(p)", *methods)
     rates = sorted({rate for found in methods.values() for rate in found["weight"]["rates"]})
     for rate in rates:
