@@ -38,7 +38,8 @@ def test_it_answers_a_sum(smollm2: Path) -> None:
 
 def test_it_trains_on_word_problems(smollm2: Path, data_folder: Path, tmp_path: Path) -> None:
     import torch
-    from trl import GRPOConfig, GRPOTrainer
+
+    from rollwise.integrations.trl import RollwiseGRPOConfig, RollwiseGRPOTrainer
 
     torch.set_num_threads(1)
     rows = load_rows(
@@ -55,13 +56,15 @@ def test_it_trains_on_word_problems(smollm2: Path, data_folder: Path, tmp_path: 
         """Something that varies: a model this small answers nearly every problem wrongly."""
         return [-len(ids) / 48 - ids[0] / 1e6 for ids in completion_ids]
 
-    config = GRPOConfig(
+    config = RollwiseGRPOConfig(
         output_dir=str(tmp_path),
         use_cpu=True,
         bf16=False,
         gradient_checkpointing=False,
-        per_device_train_batch_size=4,
-        num_generations=2,
+        per_device_train_batch_size=6,
+        num_generations=3,
+        waves=2,
+        outcome="math_verify",
         max_completion_length=48,
         max_steps=2,
         learning_rate=1e-4,
@@ -71,7 +74,7 @@ def test_it_trains_on_word_problems(smollm2: Path, data_folder: Path, tmp_path: 
         disable_tqdm=True,
         seed=0,
     )
-    trainer = GRPOTrainer(
+    trainer = RollwiseGRPOTrainer(
         model=str(smollm2),
         reward_funcs=[resolve_reward("math_verify"), brevity],
         args=config,
@@ -82,5 +85,7 @@ def test_it_trains_on_word_problems(smollm2: Path, data_folder: Path, tmp_path: 
     steps = [line for line in trainer.state.log_history if "reward" in line]
     assert len(steps) == 2
     assert all(math.isfinite(step["reward"]) and 0 < step["completions/mean_length"] <= 48 for step in steps)
-    assert all(step["rewards/math_verify/mean"] in (0.0, 0.25, 0.5, 0.75, 1.0) for step in steps)
+    assert steps[-1]["rollwise/rollouts_spent"] == 12
+    assert trainer.last_record.counts.sum() == 6
+    assert trainer.last_record.counts.min() >= 2
     assert not torch.equal(before, trainer.model.lm_head.weight)
