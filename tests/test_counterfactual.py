@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rollwise.allocators import Observe, Uniform
-from rollwise.counterfactual import play, would_have_changed
+from rollwise.counterfactual import opening_beliefs, play, would_have_changed
 from rollwise.step import Step
 from rollwise.types import StepRecord
 
@@ -36,5 +36,7 @@ def test_uniform_agrees_with_the_formula_for_dead_groups() -> None:
     record, n, draws = observed([0.5] * 6, per_prompt=4), 4, 400
     rng = np.random.default_rng(0)
     p = rng.beta(1 + record.successes, 1 + record.failures, size=(draws, 6))
-    found = np.mean([play(Uniform(), coins, record, (1.0, 1.0), 4, 2, rng)["dead_prompt_share"] for coins in p])
+    found = np.mean(
+        [play(Uniform(), coins, record, opening_beliefs(record), 4, 2, rng)["dead_prompt_share"] for coins in p]
+    )
     assert found == pytest.approx((p**n + (1 - p) ** n).mean(), abs=4 * np.sqrt(0.25 / (draws * 6)))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from rollwise.allocators import Uniform, get_allocator
 from rollwise.ledger import Ledger
+from rollwise.objectives import objective_weights
 from rollwise.step import Step
 from rollwise.types import IntArray, Outcome, Rollout, RollwiseError, StepView
 
@@ -249,3 +250,24 @@ def test_a_killed_step_resumes_from_its_ledger_and_pays_nothing_twice(
     assert reopened.paid == 24
     assert record.rollouts == whole.rollouts
     assert record.advantages.tolist() == whole.advantages.tolist()
+
+
+@pytest.mark.parametrize("objective", ["log", "pass@4"])
+def test_an_objective_weighs_prompts_by_the_beliefs_at_the_opening(objective: str) -> None:
+    prior = np.array([[1.0, 9.0], [5.0, 5.0], [9.0, 1.0]])
+    plain = play(new_step(prior=prior), lambda rollout: int(rollout.id[2:]) % 2)
+    weighed = play(new_step(prior=prior, objective=objective), lambda rollout: int(rollout.id[2:]) % 2)
+    weights = objective_weights(objective, prior)
+    assert weights[0] > weights[1] > weights[2]
+    assert weighed.factors["objective"] == pytest.approx(weights[weighed.slots])
+    assert weighed.advantages == pytest.approx(plain.advantages * weights[weighed.slots])
+    assert weighed.counts.tolist() == plain.counts.tolist()
+
+
+def test_weights_are_the_product_of_their_factors() -> None:
+    settings: dict[str, Any] = {"n_min": 0, "prior": np.array([[1, 9.0], [5, 5], [9, 1]])}
+    record = play(
+        new_step(Scripted([2, 7, 3]), objective="log", weighting="per_prompt", **settings), lambda rollout: 1
+    )
+    assert set(record.factors) == {"objective", "weighting"}
+    assert record.weights == pytest.approx(record.factors["objective"] * record.factors["weighting"])

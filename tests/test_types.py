@@ -44,6 +44,6 @@ def test_the_digest_changes_with_every_field_of_the_view() -> None:
     view = Step(["a", "b"], Uniform(), 8, rng=np.random.default_rng(0)).view
     for field in fields(view):
         value = getattr(view, field.name)
-        other = value + 1 if not isinstance(value, tuple) else ("a", "c")
+        other = ("a", "c") if isinstance(value, tuple) else np.ones(2) if value is None else value + 1
         assert replace(view, **{field.name: other}).digest() != view.digest(), field.name
     assert view.digest() == Step(["a", "b"], Uniform(), 8, rng=np.random.default_rng(1)).view.digest()

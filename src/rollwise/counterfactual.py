@@ -12,7 +12,6 @@ from functools import cache
 import numpy as np
 
 from rollwise.allocators import Allocator, Uniform, get_allocator
-from rollwise.beliefs import parse_prior
 from rollwise.step import Step
 from rollwise.types import FloatArray, StepRecord
 from rollwise.utilities import UTILITIES
@@ -21,29 +20,31 @@ REPORTED = ("dead_prompt_share", "informative_rollout_share", "unsolved_share", 
 
 
 def would_have_changed(
-    record: StepRecord,
-    prior: str | tuple[float, float] = (1.0, 1.0),
-    waves: int = 4,
-    n_min: int = 2,
-    draws: int | None = None,
+    record: StepRecord, waves: int = 4, n_min: int = 2, draws: int | None = None
 ) -> dict[str, float]:
     """Mean metrics of a step like `record` under `uniform` and under AdaRoll with every utility.
 
     Keys are `<rule>/<metric>` with the metrics of `REPORTED`. `draws` replays are averaged, by default as many as make 32
     prompts. Deterministic: draws are seeded by the step's number.
     """
-    a, b = parse_prior(prior)
     size = len(record.prompt_ids)
+    prior = opening_beliefs(record)
     rng = np.random.default_rng([record.step, size])
-    coins = rng.beta(a + record.successes, b + record.failures, size=(draws or max(1, 32 // size), size))
+    a, b = prior[:, 0] + record.successes, prior[:, 1] + record.failures
+    coins = rng.beta(a, b, size=(draws or max(1, 32 // size), size))
     n_min = min(n_min, record.budget // size)
     return {
-        f"{name}/{metric}": float(
-            np.mean([play(rule, coin, record, (a, b), waves, n_min, rng)[metric] for coin in coins])
-        )
+        f"{name}/{metric}": float(np.mean([found[metric] for found in played]))
         for name, rule in compared().items()
+        for played in [[play(rule, coin, record, prior, waves, n_min, rng) for coin in coins]]
         for metric in REPORTED
     }
+
+
+def opening_beliefs(record: StepRecord) -> FloatArray:
+    """(B, 2) beliefs the step opened with: those its first wave was issued under; every prompt must be in that wave."""
+    first = {rollout.prompt_id: rollout.belief for rollout in record.rollouts if rollout.wave == 0}
+    return np.array([first[prompt_id] for prompt_id in record.prompt_ids])
 
 
 @cache
@@ -56,7 +57,7 @@ def play(
     rule: Allocator,
     coins: FloatArray,
     record: StepRecord,
-    prior: tuple[float, float],
+    prior: FloatArray,
     waves: int,
     n_min: int,
     rng: np.random.Generator,

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from rollwise.allocators.base import Allocator
 from rollwise.beliefs import FLAT
 from rollwise.ledger import Ledger
 from rollwise.metrics import step_metrics
+from rollwise.objectives import get_objective, objective_weights
 from rollwise.types import UNLIMITED, FloatArray, IntArray, Outcome, Rollout, RollwiseError, StepRecord, StepView
 from rollwise.weighting import check_weighting, row_weights
 
@@ -60,6 +62,7 @@ class Step:
         n_max: int | None = None,
         advantage: str | Advantage = "grpo",
         weighting: str = "per_rollout",
+        objective: Any = "none",
         ledger: Ledger | None = None,
     ) -> None:
         """Open a step.
@@ -78,6 +81,8 @@ class Step:
             n_max: most rollouts per prompt, None for no cap.
             advantage: estimator or its name.
             weighting: `per_rollout` or `per_prompt`.
+            objective: what is ascended: `none` (as published), `mean`, `log`, `pass@k`, or a weight curve over p; its
+                weights come from the beliefs at the opening and stay as they are.
             ledger: where every rollout is recorded; rollouts of this step that it already holds are not issued again.
 
         Raises:
@@ -99,6 +104,8 @@ class Step:
         self._weighting = weighting
         self._ledger = ledger
         self._prior = np.broadcast_to(np.asarray(prior, dtype=np.float64), (size, 2)).copy()
+        plain = get_objective(objective).name in ("none", "mean")
+        self._objective_weights = None if plain else objective_weights(objective, self._prior)
         self._n_min = np.full(size, n_min, dtype=np.int64)
         self._n_max = np.array([min(UNLIMITED, cap * copies[key]) for key in self.prompt_ids], dtype=np.int64)
         self._slot_of = {prompt_id: slot for slot, prompt_id in enumerate(self.prompt_ids)}
@@ -129,6 +136,7 @@ class Step:
             budget_left=self.budget - int(self._paid.sum()),
             waves_left=max(1, self._waves - self._wave),
             quantum=self._quantum,
+            objective_weights=self._objective_weights,
         )
 
     def next_wave(self) -> Wave | None:
@@ -188,7 +196,9 @@ class Step:
         groups = [row.group_id for row in rows]
         beliefs = np.array([row.belief for row in rows], dtype=np.float64).reshape(-1, 2)
         slots = np.array([self._slot_of[row.prompt_id] for row in rows], dtype=np.int64)
-        weights = row_weights(slots, self._weighting)
+        ascended = np.ones(len(self.prompt_ids)) if self._objective_weights is None else self._objective_weights
+        factors = {"objective": ascended[slots], "weighting": row_weights(slots, self._weighting)}
+        weights = factors["objective"] * factors["weighting"]
         estimator = advantage or self._advantage
         advantages = estimator(rewards, groups, beliefs, np.arange(len(rows))) * weights
         record = StepRecord(
@@ -202,6 +212,7 @@ class Step:
             slots=slots,
             advantages=advantages,
             weights=weights,
+            factors=factors,
             waves=self._wave,
             budget=self.budget,
             metrics=step_metrics(self._paid, self._counts[Outcome.SUCCESS], slots, rewards, groups)

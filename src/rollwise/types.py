@@ -111,6 +111,8 @@ class StepView:
     budget_left: int
     waves_left: int
     quantum: int = 1
+    objective_weights: FloatArray | None = None
+    """Weight of each prompt's gradient under the step's objective, frozen at its opening; None where all weigh 1."""
 
     @property
     def size(self) -> int:
@@ -135,6 +137,8 @@ class StepView:
             state.update(np.ascontiguousarray(getattr(self, name), dtype=np.float64).tobytes())
         for name in ("successes", "failures", "unknown", "pending", "tokens_spent", "n_min", "n_max"):
             state.update(np.ascontiguousarray(getattr(self, name), dtype=np.int64).tobytes())
+        if self.objective_weights is not None:
+            state.update(np.ascontiguousarray(self.objective_weights, dtype=np.float64).tobytes())
         state.update(np.array([self.budget_left, self.waves_left, self.quantum], dtype=np.int64).tobytes())
         return state.hexdigest()
 
@@ -143,7 +147,8 @@ class StepView:
 class StepRecord:
     """What a closed step was: one entry per rollout paid for (n of them), and per prompt slot (B of them).
 
-    `advantages` already carry the row weight; `weights` is that factor, so `advantages / weights` is the plain one.
+    `advantages` already carry the row weight; `weights` is that factor, so `advantages / weights` is the plain one, and
+    it is the product of `factors`: `objective` (frozen at the opening) and `weighting` (rows against prompts).
     """
 
     step: int
@@ -156,6 +161,7 @@ class StepRecord:
     slots: IntArray
     advantages: FloatArray
     weights: FloatArray
+    factors: dict[str, FloatArray]
     waves: int
     budget: int
     metrics: dict[str, float] = field(default_factory=dict)

@@ -139,6 +139,27 @@ def test_prompts_weigh_alike_per_prompt(model: str, tmp_path: Path) -> None:
     assert sums == pytest.approx(np.full(4, 16 / 4))
 
 
+def test_an_objective_weighs_what_trains(model: str, tmp_path: Path) -> None:
+    shape = {"allocator": "uniform", "prior": "carried", "scale_rewards": "none", "steps_per_generation": 2}
+    shape |= {"max_steps": 4, "num_train_epochs": 1}
+    repeated = digits(4)
+    plain, weighed = (
+        train(RecordedRollwise, rollwise(tmp_path / name, objective=name, **shape), model, train_dataset=repeated)
+        for name in ("none", "log")
+    )
+    record = weighed["trainer"].last_record
+    assert len(set(record.factors["objective"])) > 1, "the second visit opens with carried beliefs"
+    assert weighed["losses"][0] == plain["losses"][0], "the first visit knows nothing, so all prompts weigh 1"
+    assert weighed["losses"][-1] != plain["losses"][-1]
+
+
+def test_an_objective_on_top_of_normalised_advantages_is_warned_of(
+    model: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    train(RollwiseGRPOTrainer, rollwise(tmp_path, objective="log", max_steps=1), model)
+    assert "warning: objective: log on top of advantage grpo weighs twice" in capfd.readouterr().out
+
+
 def test_logs_and_the_completions_table_show_the_true_values(model: str, tmp_path: Path) -> None:
     def noted(completions: list[str], log_extra: Any, log_metric: Any, **columns: Any) -> list[float]:
         assert "rollwise_index" not in columns
@@ -326,6 +347,8 @@ def test_a_faulty_reward_function_is_named(model: str, tmp_path: Path, returned:
         ({"weighting": "prompt"}, "^weighting: "),
         ({"advantage": "grop"}, "^advantage: .*did you mean 'grpo'"),
         ({"prior": "0,1"}, "^prior: .*two positive numbers"),
+        ({"prior": "carryed"}, "^prior: .*did you mean 'carried'"),
+        ({"objective": "pass@0"}, "^objective: .*pass@4"),
         ({"waves": 0}, "^waves: 0; give 1 or more"),
         ({"remove_unused_columns": True}, "^remove_unused_columns: "),
     ],
@@ -380,5 +403,5 @@ def test_the_start_says_what_a_step_is(model: str, tmp_path: Path, capfd: pytest
     printed = capfd.readouterr().out
     assert "B = 4 prompts x G = 4 rollouts = N = 16 per step" in printed
     assert "allocator adaroll(min_variance) | 4 waves | n_min 2" in printed
-    assert "weighting per_rollout | advantage grpo | outcome from the summed reward" in printed
+    assert "weighting per_rollout | advantage grpo | objective none | outcome from the summed reward" in printed
     assert "refused: rollout_func" in printed

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch.utils.data import Sampler
 
@@ -61,6 +62,20 @@ def load_state(folder: str | Path, rank: int, world: int) -> dict[str, Any] | No
             f"resume_from_checkpoint: {folder} is from {state['world']} processes; start as many, not {world}"
         )
     return state
+
+
+def as_tensors(state: Any) -> Any:
+    """A state with its numpy arrays as tensors, which load without executing code."""
+    if isinstance(state, dict):
+        return {key: as_tensors(value) for key, value in state.items()}
+    return torch.from_numpy(state) if isinstance(state, np.ndarray) else state
+
+
+def as_arrays(state: Any) -> Any:
+    """The inverse of `as_tensors`."""
+    if isinstance(state, dict):
+        return {key: as_arrays(value) for key, value in state.items()}
+    return state.numpy() if isinstance(state, torch.Tensor) else state
 
 
 def to_device(buffered: list[dict[str, Any]] | None, device: torch.device) -> list[dict[str, Any]] | None:

@@ -8,7 +8,9 @@ from trl import GRPOConfig
 
 from rollwise.advantages import get_advantage
 from rollwise.allocators import get_allocator
-from rollwise.beliefs import parse_prior
+from rollwise.beliefs import prior_source
+from rollwise.beliefs.source import DISCOUNT
+from rollwise.objectives import get_objective
 from rollwise.types import RollwiseError
 from rollwise.weighting import check_weighting
 
@@ -50,8 +52,18 @@ class RollwiseGRPOConfig(GRPOConfig):
     n_max: int | None = field(default=None, metadata={"help": "Most rollouts per prompt; none for no cap."})
     prior: str = field(
         default="1,1",
-        metadata={"help": "Beta belief a,b over a prompt's success probability at the opening of a step."},
+        metadata={"help": "Belief over a prompt's success probability at the opening of a step: a Beta a,b; empirical "
+                          "(fitted to recent groups); or carried (each prompt's own past, discounted)."},
+    )  # fmt: skip
+    prior_discount: float = field(
+        default=DISCOUNT,
+        metadata={"help": "Share of a prompt's evidence that survives from visit to visit under prior='carried'."},
     )
+    objective: str = field(
+        default="none",
+        metadata={"help": "What is ascended: none (as published), mean, log, pass@k, or module:function, a weight curve "
+                          "over success rates; weighs prompts by the beliefs held at the opening of a step."},
+    )  # fmt: skip
     weighting: str = field(
         default="per_rollout",
         metadata={
@@ -93,7 +105,8 @@ class RollwiseGRPOConfig(GRPOConfig):
             RollwiseError: naming the setting and a valid value.
         """
         super().__post_init__()
-        parse_prior(self.prior)
+        prior_source(self.prior, discount=self.prior_discount)
+        get_objective(self.objective)
         check_weighting(self.weighting)
         if self.advantage is not None:
             get_advantage(self.advantage)

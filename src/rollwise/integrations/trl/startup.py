@@ -10,8 +10,9 @@ from datasets import Dataset, IterableDataset
 
 from rollwise.allocators.base import Allocator
 from rollwise.allocators.uniform import Uniform
-from rollwise.beliefs import parse_prior
+from rollwise.beliefs import prior_source
 from rollwise.integrations.trl.config import BY_SCALE, RollwiseGRPOConfig
+from rollwise.objectives import weighs_twice
 from rollwise.solver import solve
 from rollwise.step import Step
 from rollwise.types import RollwiseError
@@ -83,18 +84,18 @@ def rehearse(rule: Allocator, prompts: int, budget: int, args: RollwiseGRPOConfi
         rng=np.random.default_rng(0),
         waves=args.waves,
         quantum=args.world_size,
-        prior=parse_prior(args.prior),
+        prior=prior_source(args.prior).for_step([str(slot) for slot in range(prompts)]),
         n_min=args.n_min,
         n_max=args.n_max,
     ).next_wave()
 
 
-def small_step_warning(rule: Allocator, prompts: int, budget: int, prior: tuple[float, float]) -> list[str]:
+def small_step_warning(rule: Allocator, prompts: int, budget: int) -> list[str]:
     """One line for an adaptive step of fewer than four prompts: what it can gain, and what would raise that."""
     utility = getattr(rule, "utility", None)
     if utility is None or not 1 < prompts < 4:
         return []
-    solution = solve(utility, prompts, budget, prior)
+    solution = solve(utility, prompts, budget)
     gain = solution.value / solution.uniform_value - 1 if solution.uniform_value else 0.0
     return [
         f"rollwise: only {prompts} prompts share a step: expected {utility.name} {gain:+.0%} over uniform at best; "
@@ -111,12 +112,15 @@ def summary_lines(args: RollwiseGRPOConfig, rule: Allocator, outcome: str) -> li
     elif uniform and not args.force_waves:
         waves = "1 wave"
     utility = getattr(rule, "utility", None)
+    advantage = args.advantage or BY_SCALE[args.scale_rewards]
+    twice = weighs_twice(args.objective, advantage)
     return [
         f"rollwise: TRL {trl.__version__} | B = {args.generation_batch_size // args.num_generations} prompts x "
         f"G = {args.num_generations} rollouts = N = {args.generation_batch_size} per step, {args.world_size} process(es)",
         f"rollwise: allocator {rule.name}{f'({utility.name})' if utility else ''} | {waves} | n_min {args.n_min}, "
-        f"n_max {args.n_max or 'none'} | prior Beta({args.prior})",
-        f"rollwise: weighting {args.weighting} | advantage {args.advantage or BY_SCALE[args.scale_rewards]} | "
+        f"n_max {args.n_max or 'none'} | prior {args.prior}",
+        f"rollwise: weighting {args.weighting} | advantage {advantage} | objective {args.objective} | "
         f"outcome from {outcome}",
         f"rollwise: refused: {REFUSED}",
+        *([f"rollwise: warning: {twice}"] if twice else []),
     ]

@@ -22,11 +22,11 @@ from rollwise.advantages import Advantage
 from rollwise.allocators import get_allocator
 from rollwise.allocators.base import Allocator
 from rollwise.allocators.uniform import Observe, Uniform
-from rollwise.beliefs import parse_prior
+from rollwise.beliefs import prior_source
 from rollwise.counterfactual import would_have_changed
 from rollwise.integrations.trl import logs
 from rollwise.integrations.trl.aggregation import NormaliseThenSum, sum_rewards
-from rollwise.integrations.trl.checkpoint import EpochSampler, load_state, save_state, to_device
+from rollwise.integrations.trl.checkpoint import EpochSampler, as_arrays, as_tensors, load_state, save_state, to_device
 from rollwise.integrations.trl.config import BY_SCALE, RollwiseGRPOConfig
 from rollwise.integrations.trl.merge import merge_waves
 from rollwise.integrations.trl.rewards import OutcomeReader, checked
@@ -95,6 +95,7 @@ class RollwiseGRPOTrainer(GRPOTrainer):
             checked(function, name) for function, name in zip(self.reward_funcs, self._names, strict=True)
         ]
         self._outcomes = OutcomeReader(outcome or args.outcome, args.outcome_threshold, self._names)
+        self._prior = prior_source(args.prior, discount=args.prior_discount)
         self._block = 0
         self._spent = 0
         self._scores: Scores
@@ -102,7 +103,7 @@ class RollwiseGRPOTrainer(GRPOTrainer):
         self.last_record: StepRecord | None = None
         """The `StepRecord` of the last generation block, for callbacks and inspection."""
         if self.accelerator.is_main_process:
-            warning = small_step_warning(self._rule, self._prompts, self._budget, parse_prior(args.prior))
+            warning = small_step_warning(self._rule, self._prompts, self._budget)
             print("\n".join(summary_lines(args, self._rule, self._outcomes.source) + warning), flush=True)
 
     # -- the two overridden methods ---------------------------------------------------------------------------------
@@ -173,11 +174,12 @@ class RollwiseGRPOTrainer(GRPOTrainer):
             index=self._block,
             waves=waves,
             quantum=self.accelerator.num_processes,
-            prior=parse_prior(self.args.prior),
+            prior=self._prior.for_step(list(dict.fromkeys(ids))),
             n_min=self.args.n_min,
             n_max=self.args.n_max,
             advantage=self.args.advantage or BY_SCALE[self.scale_rewards],
             weighting=self.args.weighting,
+            objective=self.args.objective,
             ledger=self._ledger,
         )
 
@@ -209,6 +211,7 @@ class RollwiseGRPOTrainer(GRPOTrainer):
             and step.view.budget_left == 0
             and bool((wave.counts == self.num_generations).all())
             and self.args.advantage in (None, BY_SCALE[self.scale_rewards])
+            and step.view.objective_weights is None
         )
 
     def _share(self, wave: Wave) -> np.ndarray:
@@ -221,6 +224,7 @@ class RollwiseGRPOTrainer(GRPOTrainer):
         if self.multi_objective_aggregation == "normalize_then_sum" and self.args.advantage is None:
             estimator = NormaliseThenSum(scores.columns, self._weights())
         record = step.close(advantage=estimator)
+        self._prior.observe(record.prompt_ids, record.successes, record.failures)
         self._block += 1
         self._spent += int(record.counts.sum())
         self.last_record = record
@@ -274,8 +278,7 @@ class RollwiseGRPOTrainer(GRPOTrainer):
             metrics[f"rollwise/{name}"].append(value)
         metrics["rollwise/rollouts_spent"] = [float(self._spent)]
         if isinstance(self._rule, Observe):
-            changed = would_have_changed(record, self.args.prior, self.args.waves, self.args.n_min)
-            for name, value in changed.items():
+            for name, value in would_have_changed(record, self.args.waves, self.args.n_min).items():
                 metrics[f"rollwise/would/{name}"].append(value)
         logs.add_columns(self._logs["extra"], record)
 
@@ -298,6 +301,7 @@ class RollwiseGRPOTrainer(GRPOTrainer):
                 "block": self._block,
                 "spent": self._spent,
                 "seen": sorted(self._outcomes.seen),
+                "prior": as_tensors(self._prior.state_dict()),
                 "buffered": self._buffered_inputs,
             }
             save_state(folder, self.accelerator.process_index, self.accelerator.num_processes, state)
@@ -314,4 +318,5 @@ class RollwiseGRPOTrainer(GRPOTrainer):
             return
         self._step, self._block, self._spent = state["step"], state["block"], state["spent"]
         self._outcomes.seen = set(state["seen"])
+        self._prior.load_state_dict(as_arrays(state["prior"]))
         self._buffered_inputs = to_device(state["buffered"], self.accelerator.device)
