@@ -92,7 +92,7 @@ def test_user_table_is_copied_and_survives_pickling():
     ("make", "words"),
     [
         (lambda: get_utility("min_varience"), ["'min_varience'", "'min_variance'"]),
-        (lambda: get_utility("zzz"), ["'zzz'", "one of"]),
+        (lambda: get_utility("zzz"), ["'zzz'", "valid: min_max_reward"]),
         (lambda: get_utility("min_variance", "normalized"), ["advantage_form", "'normalised'"]),
         (lambda: Utility.from_table(np.zeros((2, 3)), "sum"), ["square"]),
         (lambda: Utility.from_table([[0.0, np.nan], [1.0, 0.0]], "sum"), ["finite"]),

@@ -7,7 +7,6 @@ utility for it is `objective_table`.
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from rollwise.beliefs.prior import mean
 from rollwise.beliefs.quadrature import beta_nodes, log_rising
+from rollwise.imports import load_function
 from rollwise.suggest import nearest
 from rollwise.types import FloatArray, RollwiseError
 from rollwise.utilities import Utility
@@ -80,7 +80,7 @@ def get_objective(value: Any) -> Objective:
             raise RollwiseError(f"objective: {value!r} needs a whole k of at least 1, such as pass@4")
         if ":" not in value:
             raise RollwiseError(f"objective: no {value!r}; {nearest(value, OBJECTIVES)}, or module:function")
-        found = Objective(value, _load(value))
+        found = Objective(value, load_function(value, "objective"))
     elif callable(value):
         found = Objective(getattr(value, "__name__", "user"), value)
     else:
@@ -188,14 +188,3 @@ def _weighted_spread(objective: Objective, a: float, b: float, s: Any, f: Any) -
         log_posterior = np.log(shares) + s[..., None] * np.log(rates) + f[..., None] * np.log1p(-rates)
     posterior = np.exp(log_posterior - log_posterior.max(axis=-1, keepdims=True))
     return (posterior @ value) / posterior.sum(axis=-1)
-
-
-def _load(path: str) -> Curve:
-    module, _, name = path.partition(":")
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise RollwiseError(f"objective: {path!r} cannot be imported ({error}); give module:function") from None
-    if not callable(found):
-        raise RollwiseError(f"objective: {path!r} is no function; give module:function")
-    return found

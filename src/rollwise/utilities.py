@@ -6,7 +6,6 @@ a prompt without rollouts has variance 0, maximum reward 0 and squared advantage
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rollwise.suggest import nearest
 from rollwise.types import FloatArray, IntArray, RollwiseError
 
 Kind = Literal["sum", "min"]
@@ -168,21 +168,16 @@ def get_utility(name: str | Utility, advantage_form: str = "raw") -> Utility:
     if isinstance(name, Utility):
         return name
     if name not in _FORMS:
-        raise RollwiseError(f"utility {name!r} is unknown: {_suggest(str(name), UTILITIES)}")
+        raise RollwiseError(f"utility {name!r} is unknown: {nearest(str(name), UTILITIES)}")
     if advantage_form not in ADVANTAGE_FORMS:
         raise RollwiseError(
-            f"advantage_form {advantage_form!r} is unknown: {_suggest(advantage_form, ADVANTAGE_FORMS)}"
+            f"advantage_form {advantage_form!r} is unknown: {nearest(advantage_form, ADVANTAGE_FORMS)}"
         )
     kind, raw, normalised = _FORMS[name]
     return Utility(name, kind, raw if advantage_form == "raw" else normalised, advantage_form)
 
 
-def _suggest(given: str, valid: tuple[str, ...]) -> str:
-    near = difflib.get_close_matches(given, valid, n=1, cutoff=0.0)
-    return f"did you mean {near[0]!r}? (one of {', '.join(valid)})"
-
-
 def _check_kind(kind: str) -> Kind:
     if kind not in ("sum", "min"):
-        raise RollwiseError(f"utility kind {kind!r} is unknown: {_suggest(kind, ('sum', 'min'))}")
+        raise RollwiseError(f"utility kind {kind!r} is unknown: {nearest(kind, ('sum', 'min'))}")
     return cast(Kind, kind)

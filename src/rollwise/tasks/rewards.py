@@ -7,15 +7,13 @@ failed or ran out of time; it never counts as wrong.
 from __future__ import annotations
 
 import functools
-import importlib
-import os
 import re
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from rollwise.imports import load_function
 from rollwise.suggest import nearest
 from rollwise.types import RollwiseError
 
@@ -135,21 +133,7 @@ def resolve_reward(name: str) -> RewardFunction:
         if name in BUILT_IN:
             return BUILT_IN[name]
         raise RollwiseError(f"rewards: no built-in {name!r}; {nearest(name, BUILT_IN)} (your own: 'module:function')")
-    module_name, _, attribute = name.partition(":")
-    if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())
-    try:
-        module = importlib.import_module(module_name)
-    # Whatever the user's module raises while it is imported is theirs to mend.
-    except Exception as error:
-        reason = (str(error).splitlines() or [""])[0]
-        raise RollwiseError(f"rewards: {name!r}: {type(error).__name__}: {reason}; give 'module:function'") from error
-    function = getattr(module, attribute, None)
-    if not callable(function):
-        functions = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
-        hint = nearest(attribute, functions) if functions else "it has no functions"
-        raise RollwiseError(f"rewards: {module_name!r} has no function {attribute!r}; {hint}")
-    return function
+    return load_function(name, "rewards")
 
 
 def _match(rule: str, completions: Sequence[Any], answers: Sequence[Any]) -> list[float | None]:

@@ -367,7 +367,7 @@ def test_a_wrong_setting_is_refused_by_the_config(tmp_path: Path, changes: dict[
         ({"n_max": 3}, {}, "^n_max: 3 for 4 prompts and 16 rollouts; at least 4"),
         ({"per_device_train_batch_size": 4, "gradient_accumulation_steps": 1}, {}, "steps_per_generation"),
         ({"outcome": "has_anser"}, {}, "^outcome: .*did you mean 'has_answer'"),
-        ({"outcome": "no_such_module:f"}, {}, "^outcome: cannot import 'no_such_module:f'"),
+        ({"outcome": "no_such_module:f"}, {}, "^outcome: 'no_such_module:f': ModuleNotFoundError"),
         ({}, {"rollout_func": lambda prompts, trainer: {}}, "^rollout_func: "),
         ({}, {"environment_factory": object}, "^environment_factory: "),
         ({}, {"train_dataset": digits().to_iterable_dataset()}, "^prompt_id_column: a streamed"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 import math
 import numbers
 from collections.abc import Callable, Sequence
@@ -13,6 +12,7 @@ import numpy as np
 from torch import nn
 from trl.trainer.utils import is_async_callable
 
+from rollwise.imports import load_function
 from rollwise.suggest import nearest
 from rollwise.types import FloatArray, Outcome, RollwiseError
 
@@ -69,22 +69,6 @@ def checked(function: Callable[..., Any] | nn.Module, name: str) -> Callable[...
     return functools.update_wrapper(score, function, updated=())
 
 
-def import_function(path: str, setting: str) -> Callable[..., Any]:
-    """The function at `package.module:name`.
-
-    Raises:
-        RollwiseError: naming `setting` where it cannot be imported.
-    """
-    module_name, _, attribute = path.partition(":")
-    try:
-        function = getattr(importlib.import_module(module_name), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise RollwiseError(f"{setting}: cannot import {path!r} ({error}); write package.module:function") from None
-    if not callable(function):
-        raise RollwiseError(f"{setting}: {path!r} is no function")
-    return function
-
-
 class OutcomeReader:
     """Turns rewards into outcomes: success, failure or unknown.
 
@@ -115,7 +99,7 @@ class OutcomeReader:
         elif outcome in names:
             self.column, self.source = list(names).index(outcome), outcome
         elif ":" in outcome:
-            self.function, self.source = import_function(outcome, "outcome"), outcome
+            self.function, self.source = load_function(outcome, "outcome"), outcome
         else:
             raise RollwiseError(f"outcome: no reward function {outcome!r}; {nearest(outcome, names)}")
 
