@@ -50,7 +50,7 @@ def test_a_configuration_reads_back_as_itself(tmp_path: Path) -> None:
     import yaml
 
     config = read(tmp_path, MINIMAL + "method: {prior: '2,3'}\n")
-    assert config.method.prior == (2.0, 3.0)
+    assert config.method.prior == "2,3"
     assert read(tmp_path, yaml.safe_dump(config.model_dump(mode="json"))) == config
 
 
@@ -70,6 +70,8 @@ def test_listed_arms_are_trained_as_listed(tmp_path: Path) -> None:
         ("arms: [{name: a, wave: 2}]\n", "arms.0.wave: unknown setting; did you mean 'waves'?"),
         ("steps: many\n", "steps: input should be a valid integer"),
         ("steps: 0\n", "steps: input should be greater than or equal to 1, got 0"),
+        ("method: {prior: caried}\n", "method.prior: no 'caried'; did you mean 'carried'?"),
+        ("method: {objective: pas@4}\n", "method.objective: no 'pas@4'"),
         ("method: {prior: [1]}\n", "method.prior: [1] is not a Beta prior; give two positive numbers, such as 1,1"),
         ("method: {weighting: rows}\n", "method.weighting: input should be 'per_rollout' or 'per_prompt', got 'rows'"),
         ("rewards: [exact_match]\nreward_weights: [1, 2]\n", "reward_weights has 2 entries for 1 rewards"),

@@ -88,6 +88,8 @@ def train(
     utility: Annotated[str | None, typer.Option(help="What adaroll maximises.")] = None,
     waves: Annotated[int | None, typer.Option(help="Decisions per step.")] = None,
     weighting: Annotated[str | None, typer.Option(help="per_rollout or per_prompt.")] = None,
+    prior: Annotated[str | None, typer.Option(help="A Beta a,b; empirical; or carried.")] = None,
+    objective: Annotated[str | None, typer.Option(help="none, mean, log, pass@k or module:function.")] = None,
     compare_uniform: Annotated[
         bool | None, typer.Option("--compare-uniform/--no-compare-uniform", help="Also train with uniform allocation.")
     ] = None,
@@ -121,6 +123,8 @@ def train(
         "method.utility": utility,
         "method.waves": waves,
         "method.weighting": weighting,
+        "method.prior": prior,
+        "method.objective": objective,
         "compare_uniform": compare_uniform,
         "prompts_per_step": prompts_per_step,
         "rollouts_per_prompt": rollouts_per_prompt,

@@ -18,7 +18,9 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from rollwise.beliefs import parse_prior
+from rollwise.beliefs import prior_source
+from rollwise.beliefs.source import DISCOUNT
+from rollwise.objectives import get_objective
 from rollwise.suggest import nearest
 from rollwise.tasks.datasets import DataSpec
 from rollwise.types import RollwiseError
@@ -42,7 +44,12 @@ class MethodSpec(Settings):
     sequential: bool = False
     n_min: int = Field(2, ge=0)
     n_max: int | None = Field(None, ge=1)
-    prior: tuple[float, float] = (1.0, 1.0)
+    prior: str = "1,1"
+    """Belief at the opening of a step: a Beta a,b; `empirical` (recent groups) or `carried` (each prompt's own past)."""
+    prior_discount: float = Field(DISCOUNT, gt=0, le=1)
+    """Share of a prompt's evidence that survives from visit to visit under `prior: carried`."""
+    objective: str = "none"
+    """What is ascended: `none` (as published), `mean`, `log`, `pass@k` or `package.module:function`."""
     weighting: Literal["per_rollout", "per_prompt"] = "per_rollout"
     advantage: str | None = None
     """`grpo`, `grpo_batch` or `dr_grpo`; by default what `scale_rewards` says."""
@@ -50,8 +57,14 @@ class MethodSpec(Settings):
 
     @field_validator("prior", mode="before")
     @classmethod
-    def _pair(cls, given: Any) -> Any:
-        return parse_prior(given)
+    def _word_or_pair(cls, given: Any) -> str:
+        prior_source(given)
+        return given if isinstance(given, str) else ",".join(f"{number:g}" for number in given)
+
+    @field_validator("objective")
+    @classmethod
+    def _known(cls, given: str) -> str:
+        return get_objective(given).name if ":" not in given else given
 
 
 class ArmSpec(MethodSpec):

@@ -165,8 +165,6 @@ def training_settings(config: RunConfig, arm: ArmSpec, folder: Path) -> dict[str
             f"trainer.per_device_train_batch_size: {rows} does not divide the {config.budget} rollouts of a step; "
             f"give a divisor, such as {config.rollouts_per_prompt}"
         )
-    method = arm.model_dump(exclude={"name"})
-    prior = ",".join(f"{value:g}" for value in method.pop("prior"))
     settings = {
         "output_dir": str(folder),
         "num_generations": config.rollouts_per_prompt,
@@ -190,9 +188,8 @@ def training_settings(config: RunConfig, arm: ArmSpec, folder: Path) -> dict[str
         "use_cpu": not gpu,
         "bf16": gpu,
         "gradient_checkpointing": gpu,
-        "prior": prior,
     }
-    return settings | method | config.trainer
+    return settings | arm.model_dump(exclude={"name"}) | config.trainer
 
 
 def make_config(config: RunConfig, arm: ArmSpec, folder: Path) -> Any:

@@ -66,7 +66,7 @@ def summary(config: RunConfig, inputs: Inputs) -> list[str]:
         decisions = "sequential" if arm.sequential else f"{arm.waves} waves"
         lines.append(
             f"arm          {arm.name}: {arm.allocator} ({arm.utility}), {decisions}, n_min {arm.n_min}, "
-            f"prior Beta({arm.prior[0]:g},{arm.prior[1]:g}), weighting {arm.weighting}"
+            f"prior {arm.prior}, objective {arm.objective}, weighting {arm.weighting}"
         )
     return lines
 
