@@ -12,9 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,10 +25,12 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 import torch
 import transformers
-import trl
 from datasets import Dataset
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 from trl import GRPOConfig, GRPOTrainer
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from machine import describe
 
 from rollwise.integrations.trl import RollwiseGRPOConfig, RollwiseGRPOTrainer
 from rollwise.tasks.models import embedded_model_path
@@ -114,13 +114,6 @@ def seconds_per_step(arm: str, model: str, size: dict[str, int], steps: int, dev
     return {"seconds": seconds, "tokens_per_second": rows * size["tokens"] / seconds}
 
 
-def machine(device: str) -> str:
-    if device == "cuda":
-        return torch.cuda.get_device_name()
-    cpu = [line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line]
-    return f"{cpu[0] if cpu else platform.processor()}, {os.cpu_count()} cores, 1 thread used"
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
@@ -150,13 +143,10 @@ def main() -> None:
         }
         for arm, row in results[name].items():
             if arm != "size":
-                print(f"{name:6} {arm:9} {row['seconds']:8.3f} s/step  {row['tokens_per_second']:8} tok/s  x{row['ratio']}")
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    report = {
-        "command": "python " + " ".join(sys.argv),
-        "commit": commit,
-        "machine": machine(options.device),
-        "versions": {"trl": trl.__version__, "transformers": transformers.__version__, "torch": torch.__version__},
+                print(
+                    f"{name:6} {arm:9} {row['seconds']:8.3f} s/step  {row['tokens_per_second']:8} tok/s  x{row['ratio']}"
+                )
+    report = describe(torch.cuda.get_device_name() if options.device == "cuda" else None) | {
         "rounds": options.rounds,
         "steps": options.steps,
         "results": results,
