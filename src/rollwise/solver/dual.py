@@ -1,0 +1,93 @@
+"""The price of a rollout: minimising a convex function of one number that comes with its slope.
+
+    D(lam) = sum_i W_i(lam) + lam * N,     D'(lam) = N - expected spend at lam
+
+D is an upper bound at *every* lam, so a search that stops early is only less tight, never wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+Evaluate = Callable[[float], tuple[float, float]]
+"""lam -> (sum of W_i at lam, expected spend of the play that attains it)."""
+
+
+@dataclass(frozen=True)
+class Price:
+    """Where the search ended: `low` still spends more than the budget, `high` at most the budget.
+
+    `value` is the smallest D seen, at `price`; `floor` the largest number known to be below min D, so
+    `value - floor` is what a longer search could gain. `spend` is the expected spend at `price`.
+    """
+
+    value: float
+    price: float
+    spend: float
+    low: float
+    high: float
+    floor: float
+
+
+def find_price(
+    evaluate: Evaluate,
+    budget: float,
+    lowest: float,
+    highest: float,
+    *,
+    tolerance: float = 1e-10,
+    slack: float = 0.0,
+    tries: int = 80,
+) -> Price:
+    """Minimise D over [lowest, highest]; spend must not rise with the price.
+
+    Tangents at both ends meet at the next try; every third try halves the interval instead, which bounds their number.
+    The search ends once `tolerance` (relative to D) or `slack` (of the budget unspent or overspent) is reached.
+    """
+
+    def touch(lam: float) -> _Tangent:
+        worth, spend = evaluate(lam)
+        return _Tangent(worth + lam * budget, lam, budget - spend)
+
+    def close(floor: float) -> Price:
+        return Price(best.value, best.lam, budget - best.slope, low.lam, high.lam, floor)
+
+    # Most prices are small and positive, so 0 is the first end to try.
+    best = low = high = touch(min(max(0.0, lowest), highest))
+    if low.slope < 0:
+        high = touch(highest)
+    elif low.lam > lowest:
+        low = touch(lowest)
+    best = min(low, high)
+    if low.slope >= 0 or high.slope <= 0:
+        return close(best.value)
+    floor = -float("inf")
+    for count in range(tries):
+        meeting = (low.value - high.value + high.slope * high.lam - low.slope * low.lam) / (high.slope - low.slope)
+        floor = max(floor, min(best.value, low.value + low.slope * (meeting - low.lam)))
+        if best.value - floor <= tolerance * max(1.0, abs(best.value)) or abs(best.slope) <= slack:
+            break
+        # Prices worth looking at span decades, so positive ones are halved by their ratio.
+        half = (low.lam * high.lam) ** 0.5 if low.lam > 0 else 0.5 * (low.lam + high.lam)
+        middle = half if count % 3 == 2 or not low.lam < meeting < high.lam else meeting
+        if not low.lam < middle < high.lam:
+            break
+        found = touch(middle)
+        best = min(best, found)
+        if found.slope < 0:
+            low = found
+        else:
+            high = found
+            if found.slope == 0:
+                return close(found.value)
+    return close(floor)
+
+
+class _Tangent(NamedTuple):
+    """D and its slope at one price; the least D comes first."""
+
+    value: float
+    lam: float
+    slope: float

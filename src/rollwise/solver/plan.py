@@ -1,0 +1,199 @@
+"""The next wave of a whole step, from any state in the middle of it: how many rollouts each prompt gets now.
+
+The price is set so that the play over the waves left is expected to spend what is left; at that price every prompt takes
+its own best k (`waves`), and the last wave spends what remains exactly (`last`). So the size of a wave is an output.
+
+Cost for B prompts: with m over the sizes a prompt may still reach, B * R * sum of m^2 / 2 multiply-adds at one price, about
+4,000 R for sizes up to 64; the price itself is sought on at most `SAMPLE` prompts, so a decision grows as B * R.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rollwise.solver.last import HORIZON, fill_last
+from rollwise.solver.prices import check_room, check_sum, price_range
+from rollwise.solver.prompts import PromptStates, Terms, terms_by_total
+from rollwise.solver.waves import FirstWave, price_waves, value_waves
+from rollwise.types import FloatArray, IntArray
+
+SAMPLE = 32
+"""Prompts the price is sought on where more than these differ: every B/32-th in the order of counts and mean."""
+
+MOST_WAVES = 16
+"""Waves looked ahead; the gain of more is below 0.1 % of the sequential one (beyond 8 it is 0.4 %)."""
+
+SLACK = 0.005
+"""Share of the budget the sought price may miss; the waves that follow make up for it."""
+
+_TRIES, _TOLERANCE = 10, 1e-5
+"""Prices tried on a sample, and how near to the best bound (a share of it) is near enough."""
+
+_LEAST = 1e-7
+"""Smallest price, of the highest there is: what nobody needs is kept for the last wave, not burnt in the first."""
+
+_FINE = 6
+"""Sizes up to here are all tried, then three for each doubling."""
+
+
+def plan_wave(
+    utility: Terms,
+    prompts: PromptStates,
+    budget: int,
+    waves: int,
+    *,
+    quantum: int = 1,
+    committed: int = 0,
+    paid: IntArray | None = None,
+    tokens: float | None = None,
+) -> IntArray:
+    """(P,) rollouts to start now, with `waves` decisions left, this one included, and `budget` rollouts to spend.
+
+    With the `committed` ones, their sum is a multiple of `quantum` or all of the budget; it is all of the budget in the
+    last wave. Pure: equal states give equal waves; ties go to the smaller wave, fewest `paid`, then the lowest slot.
+
+    Args:
+        committed: rollouts that start with this wave whatever it is; already in `prompts.pending`, not in `budget`.
+        paid: (P,) rollouts paid for, for ties; default: those in the counts.
+        tokens: what all that is left may cost in expectation, in the unit of `PromptStates.cost_*`. It is then the
+            budget, `budget` only the most rollouts there may be, and rollouts that gain nothing are saved.
+
+    Raises:
+        RollwiseError: the utility is no sum, or the caps leave no room for the budget.
+    """
+    check_sum(utility)
+    if tokens is None:
+        check_room(prompts.at_cost(1.0), budget)
+        prompts = prompts.at_cost(1.0)
+    counted = prompts.successes + prompts.failures + prompts.pending if paid is None else paid
+    if waves > 1 and budget + committed > quantum:
+        limits = _Limits(budget, float(budget) if tokens is None else tokens, quantum, committed)
+        wave = _price_wave(utility, prompts, min(waves, MOST_WAVES), limits, counted)
+        if wave is not None:
+            return wave
+    wave = fill_last(utility, prompts, budget, counted, tokens=tokens)
+    excess = (int(wave.sum()) + committed) % quantum
+    if tokens is not None and excess:
+        # What does not fill a quantum is saved: the last of those with most in this wave.
+        for _ in range(min(excess, int(wave.sum()))):
+            wave[wave.size - 1 - np.argmax(wave[::-1])] -= 1
+    return wave
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """Rollouts there may be, what they may cost, and what a wave must be a multiple of."""
+
+    rollouts: int
+    cost: float
+    quantum: int
+    committed: int
+
+
+def wave_sizes(prompts: PromptStates, budget: int) -> IntArray:
+    """[K] numbers of further rollouts considered for one prompt: the smallest all, then three for each doubling."""
+    most = int(min(prompts.room.max(), budget, max(HORIZON, 4 * -(-budget // prompts.size))))
+    sizes, step = list(range(min(most, _FINE) + 1)), 2
+    while sizes[-1] < most:
+        sizes.append(min(most, sizes[-1] + step))
+        if sizes[-1] == 6 * step:
+            step *= 2
+    return np.array(sizes)
+
+
+def _price_wave(utility: Terms, prompts: PromptStates, waves: int, limits: _Limits, paid: IntArray) -> IntArray | None:
+    """(P,) each prompt's best k at the price of the budget, in whole quanta; None where all is to be spent now."""
+    sizes = wave_sizes(prompts, limits.rollouts)
+    seen = prompts.successes + prompts.failures + prompts.pending
+    terms = terms_by_total(utility, int((seen + np.minimum(prompts.room, sizes[-1])).max()))
+    steepest = price_range(terms, prompts)
+    least = _LEAST * steepest
+    first, group, counts = prompts.grouped()
+    groups = prompts.take(first)
+    if groups.size <= SAMPLE:
+        price = price_waves(groups, counts, terms, sizes, waves, limits.cost, least, steepest)
+        wave = value_waves(groups, terms, sizes, waves, price.high)
+        more = value_waves(groups, terms, sizes, waves, price.low)
+        given = _mix(wave, more, group, limits.cost, paid)
+    else:
+        sample = prompts.take(_strata(prompts))
+        weights = np.full(sample.size, prompts.size / sample.size)
+        slack = SLACK * limits.cost
+        price = price_waves(
+            sample,
+            weights,
+            terms,
+            sizes,
+            waves,
+            limits.cost,
+            least,
+            steepest,
+            tolerance=_TOLERANCE,
+            slack=slack,
+            tries=_TRIES,
+        )
+        # Where no price comes near the budget, spend jumps: the dearer side leaves the rest to the waves that follow.
+        lam = price.price if abs(price.spend - limits.cost) <= 2 * slack else price.high
+        sizes = _shorten(sample, terms, sizes, waves, lam)
+        wave = value_waves(groups, terms, sizes, waves, lam, spend=False)
+        given = sizes[wave.best()][group]
+    if not given.any() and not prompts.pending.any():
+        return None
+    return _round(given, wave, group, prompts.room, limits)
+
+
+def _mix(few: FirstWave, many: FirstWave, group: IntArray, budget: float, paid: IntArray) -> IntArray:
+    """Between two neighbouring prices: as many prompts on the lower one as the budget is expected to carry."""
+    rows = np.arange(few.worth.shape[0])
+    at_few, at_many = few.best(), many.best()
+    more = (many.spend[rows, at_many] - few.spend[rows, at_few])[group]
+    free = budget - few.spend[rows, at_few][group].sum()
+    order = np.lexsort((np.arange(group.size), paid))
+    lower = np.zeros(group.size, dtype=bool)
+    lower[order] = np.cumsum(more[order]) <= free + 0.5 * more[order]
+    return np.where(lower, few.sizes[at_many][group], few.sizes[at_few][group])
+
+
+def _strata(prompts: PromptStates) -> IntArray:
+    """(SAMPLE,) prompts at even distances in the order of outcomes seen, then posterior mean."""
+    seen = prompts.successes + prompts.failures + prompts.pending
+    mean = (prompts.a + prompts.successes) / (prompts.a + prompts.b + prompts.successes + prompts.failures)
+    order = np.lexsort((mean, seen))
+    return order[((np.arange(SAMPLE) + 0.5) * prompts.size / SAMPLE).astype(np.int64)]
+
+
+def _shorten(sample: PromptStates, terms: FloatArray, sizes: IntArray, waves: int, lam: float) -> IntArray:
+    """The sizes, without the largest ones where the sample loses nothing by that: those cost most of the time."""
+    whole = value_waves(sample, terms, sizes, waves, lam, spend=False).worth.max(axis=1)
+    for most in (24, 40):
+        shorter = sizes[sizes <= most]
+        if shorter.size == sizes.size:
+            break
+        worth = value_waves(sample, terms, shorter, waves, lam, spend=False).worth.max(axis=1)
+        if (whole - worth).max() <= 1e-5 * (terms.max() - terms.min()):
+            return shorter
+    return sizes
+
+
+def _round(given: IntArray, wave: FirstWave, group: IntArray, room: IntArray, limits: _Limits) -> IntArray | None:
+    """Whole quanta: single rollouts are added or dropped where the worth, read between sizes, changes best."""
+    quanta = max(
+        -(-max(limits.committed, 1) // limits.quantum), round((given.sum() + limits.committed) / limits.quantum)
+    )
+    target = quanta * limits.quantum - limits.committed
+    if target >= limits.rollouts:
+        return None
+    largest = wave.sizes.size - 1
+    rows, slots = wave.worth[group], np.arange(group.size)
+    while (lack := target - int(given.sum())) != 0:
+        upper = np.clip(np.searchsorted(wave.sizes, given, side="right" if lack > 0 else "left"), 1, largest)
+        gap = wave.sizes[upper] - wave.sizes[upper - 1]
+        change = np.sign(lack) * (rows[slots, upper] - rows[slots, upper - 1]) / gap
+        able = given < np.minimum(room, wave.sizes[-1]) if lack > 0 else given > 0
+        if not able.any():
+            return None
+        order = np.argsort(np.where(able, -change, np.inf), kind="stable")[: min(abs(lack), int(able.sum()))]
+        given[order] += np.sign(lack)
+    return given

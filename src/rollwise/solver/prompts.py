@@ -1,0 +1,138 @@
+"""Where every prompt of a step stands, as arrays: what the price and wave solvers work on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rollwise.types import FloatArray, IntArray, RollwiseError
+from rollwise.utilities import Kind, Utility
+
+
+@dataclass(frozen=True)
+class PromptStates:
+    """P prompts: their Beta prior, their counts, and what they may still get. All arrays are (P,).
+
+    A rollout costs `cost_success` or `cost_failure` by its outcome, in the unit of the budget: 1 where that counts
+    rollouts, a mean length where it counts tokens. Its expected cost is mu * cost_success + (1 - mu) * cost_failure.
+    """
+
+    a: FloatArray
+    b: FloatArray
+    successes: IntArray
+    failures: IntArray
+    pending: IntArray
+    """Rollouts paid for whose outcome is not in yet."""
+    room: IntArray
+    """Rollouts the prompt may get from now on."""
+    cost_success: FloatArray
+    cost_failure: FloatArray
+    table: IntArray
+    """Which table of h is the prompt's, where they differ (`PromptTables`); 0 everywhere else."""
+
+    @classmethod
+    def of(
+        cls,
+        a: ArrayLike,
+        b: ArrayLike,
+        room: ArrayLike,
+        *,
+        successes: ArrayLike = 0,
+        failures: ArrayLike = 0,
+        pending: ArrayLike = 0,
+        cost_success: ArrayLike = 1.0,
+        cost_failure: ArrayLike = 1.0,
+        table: ArrayLike = 0,
+    ) -> PromptStates:
+        """Broadcast and check; single numbers stand for all prompts.
+
+        Raises:
+            RollwiseError: a prior or cost that is not positive, a negative count, or shapes that do not fit.
+        """
+        given = (a, b, successes, failures, pending, room, cost_success, cost_failure, table)
+        try:
+            columns = np.broadcast_arrays(*(np.atleast_1d(np.asarray(column)) for column in given))
+        except ValueError:
+            raise RollwiseError("prompt states have arrays of different lengths: give one entry per prompt") from None
+        floats = [np.ascontiguousarray(columns[place], dtype=np.float64) for place in (0, 1, 6, 7)]
+        ints = [np.ascontiguousarray(columns[place], dtype=np.int64) for place in (2, 3, 4, 5, 8)]
+        if not all((np.isfinite(x) & (x > 0)).all() for x in floats):
+            raise RollwiseError("prior and cost of a prompt must be positive numbers, such as a=1.0, b=1.0, cost 1.0")
+        if any((x < 0).any() for x in ints):
+            raise RollwiseError("counts, pending, room and table of a prompt must be 0 or more")
+        return cls(floats[0], floats[1], ints[0], ints[1], ints[2], ints[3], floats[2], floats[3], ints[4])
+
+    @property
+    def size(self) -> int:
+        """P."""
+        return self.a.size
+
+    @property
+    def top(self) -> int:
+        """Largest number of outcomes any prompt can end with."""
+        return int((self.successes + self.failures + self.pending + self.room).max(initial=0))
+
+    @property
+    def expected_cost(self) -> FloatArray:
+        """(P,) mu * cost_success + (1 - mu) * cost_failure of the next rollout."""
+        mean = (self.a + self.successes) / (self.a + self.b + self.successes + self.failures)
+        return self.cost_failure + mean * (self.cost_success - self.cost_failure)
+
+    def at_cost(self, cost: float) -> PromptStates:
+        """The same prompts where every rollout costs this much."""
+        flat = np.full(self.size, cost)
+        return replace(self, cost_success=flat, cost_failure=flat)
+
+    def take(self, places: NDArray) -> PromptStates:
+        """The prompts at these places."""
+        return PromptStates(*(getattr(self, field.name)[places] for field in fields(self)))
+
+    def grouped(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Prompts in equal situations: (U,) first member of each group, (P,) group of each, (U,) group sizes."""
+        rows = np.stack([getattr(self, field.name).view(np.uint64) for field in fields(self)], axis=1)
+        with np.errstate(over="ignore"):
+            mixed = (rows ^ (rows >> np.uint64(29))) * _MULTIPLIERS
+            keys = (mixed ^ (mixed >> np.uint64(32))).sum(axis=1, dtype=np.uint64)
+        _, first, group, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
+        if not np.array_equal(rows, rows[first][group]):  # two different rows met under one key
+            _, first, group, counts = np.unique(
+                rows, axis=0, return_index=True, return_inverse=True, return_counts=True
+            )
+        return first, group.reshape(-1), counts
+
+
+_MULTIPLIERS = np.random.Generator(np.random.PCG64(2610)).integers(1 << 62, 1 << 63, 9, dtype=np.uint64) | np.uint64(1)
+
+
+@dataclass(frozen=True, eq=False)
+class PromptTables:
+    """A sum whose term differs between prompts, such as one that depends on their beliefs or weights.
+
+    `make(n)` gives [T, n+1, n+1] h over (s, f) for each of T kinds of prompt; `PromptStates.table` says whose is which.
+    """
+
+    name: str
+    make: Callable[[int], FloatArray]
+    kind: Kind = "sum"
+
+
+Terms = Utility | PromptTables
+"""What prompts are worth: one h(s, f) for all, or tables of their own."""
+
+
+def terms_by_total(utility: Terms, top: int) -> FloatArray:
+    """[T, top+1, top+1] h over (n, s), so that the outcomes of one n lie side by side; T = 1 for one h(s, f).
+
+    Raises:
+        RollwiseError: h is not defined up to `top`, or not finite.
+    """
+    tables = utility.table(top)[None] if isinstance(utility, Utility) else utility.make(top)
+    n, s = np.tril_indices(top + 1)
+    arranged = np.zeros((tables.shape[0], top + 1, top + 1))
+    arranged[:, n, s] = tables[:, s, n - s]
+    if not np.isfinite(arranged).all():
+        raise RollwiseError(f"utility {utility.name!r} gave a value that is not finite; return a number for all n")
+    return arranged

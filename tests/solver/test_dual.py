@@ -1,0 +1,60 @@
+"""The search for a price: certified from both sides, whatever the convex function."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rollwise.solver.dual import find_price
+
+
+def of_lines(lines):
+    """sum_i max over lines of (worth - lam * spend), as prompts with a few plays each."""
+
+    def evaluate(lam):
+        worth = spend = 0.0
+        for plays in lines:
+            best = max(plays, key=lambda play: (play[0] - lam * play[1], -play[1]))
+            worth += best[0] - lam * best[1]
+            spend += best[1]
+        return worth, spend
+
+    return evaluate
+
+
+plays = st.lists(st.tuples(st.floats(0, 1), st.integers(0, 9)), min_size=1, max_size=4)
+
+
+@given(st.lists(plays.map(lambda x: [(0.0, 0), *x]), min_size=1, max_size=4), st.integers(0, 20))
+def test_the_minimum_is_found_and_the_floor_lies_below_it(lines, budget):
+    evaluate = of_lines(lines)
+    found = find_price(evaluate, budget, -2.0, 2.0)
+    corners = [(p[0] - q[0]) / (p[1] - q[1]) for row in lines for p in row for q in row if p[1] != q[1]]
+    tries = [x for x in [*corners, -2.0, 2.0] if -2.0 <= x <= 2.0]
+    least = min(evaluate(x)[0] + x * budget for x in tries)
+    assert found.value == pytest.approx(least, abs=1e-8)
+    assert found.floor <= least + 1e-9
+    assert found.low <= found.price <= found.high or found.value == pytest.approx(least, abs=1e-9)
+
+
+def test_the_ends_spend_more_and_at_most_the_budget():
+    evaluate = of_lines([[(0.0, 0), (0.5, 2), (0.6, 5)]] * 3)
+    found = find_price(evaluate, 8, -1.0, 1.0)
+    assert evaluate(found.low)[1] > 8 >= evaluate(found.high)[1]
+    assert found.value == pytest.approx(3 * (0.5 - 2 * 0.1 / 3) + 8 * 0.1 / 3)
+
+
+def test_slack_ends_the_search_early():
+    tried = []
+
+    def evaluate(lam):
+        tried.append(lam)
+        return float(np.exp(-lam)), float(np.exp(-lam))
+
+    find_price(evaluate, 0.3, 0.0, 9.0, slack=0.05)
+    few = len(tried)
+    tried.clear()
+    assert find_price(evaluate, 0.3, 0.0, 9.0).price == pytest.approx(-np.log(0.3), abs=1e-4)
+    assert few < len(tried)
