@@ -1,11 +1,12 @@
-"""AdaRoll-GRPO (arXiv 2610.37429): spend the step's budget by the exact optimum of a utility of the final counts.
+"""AdaRoll-GRPO (arXiv 2610.37429): spend the step's budget by the optimum of a utility of the final counts.
 
 next = argmax_i  mu_i V(x + success_i) + (1 - mu_i) V(x + failure_i),     V from `rollwise.solver`
+
+exactly where a table fits; on larger steps, and where prompts have priors of their own, by the price decomposition.
 """
 
 from __future__ import annotations
 
-import logging
 from collections import defaultdict
 from functools import lru_cache
 
@@ -13,41 +14,46 @@ import numpy as np
 
 from rollwise.allocators.base import room, wave_size
 from rollwise.allocators.blocks import split_budget, split_slots, total_by_block
+from rollwise.allocators.priced import plan_view, serve_next
 from rollwise.solver.closed import closed_rule, fill_closed
+from rollwise.solver.minimum import stand_in
 from rollwise.solver.states import count_states
 from rollwise.solver.tables import cached_solve
 from rollwise.types import FloatArray, IntArray, RollwiseError, StepView
-from rollwise.utilities import Utility, get_utility
-
-logger = logging.getLogger("rollwise")
+from rollwise.utilities import Utility, get_utility, max_reward
 
 STATE_LIMIT = 6_000_000
 """Largest table solved inside training: B=5, N=40 where success and failure may be swapped, else B=4, N=32."""
 
-BLOCK_PROMPTS = 4
-"""Prompts per block where the whole step is too large for one table."""
-
 
 class AdaRoll:
-    """Exact allocation of a step, one rollout at a time or in waves.
+    """Optimal allocation of a step, one rollout at a time or in waves.
 
-    `min_squared_advantage`, `sum_max_reward` and `min_max_reward` follow their closed-form optimum on the whole step.
-    Other utilities use one exact table where it has at most `STATE_LIMIT` states; a larger step is cut into blocks of
-    consecutive slots with a table and a proportional part of the budget each, and all blocks advance in every wave.
+    How a step is decided, first match:
 
-    The first decision gives every prompt its `n_min`. A wave is sized by `wave_size`, shared over blocks in proportion
-    to what they have left, and filled by the value expected once everything running is back (`solver.fill`; for the
-    closed forms `solver.closed`). An unknown outcome is paid for and teaches nothing, so the block goes on with the
-    table of a budget smaller by one. Ties go to the prompt with fewest rollouts, then the lowest slot.
+    * `min_squared_advantage`, `min_max_reward`, and `sum_max_reward` one rollout at a time: their closed-form rules, on
+      the whole step (`solver.closed`);
+    * one shared prior and a table of at most `STATE_LIMIT` states, or `block_prompts` set: exact tables, one for the step
+      or one per block of consecutive slots with a proportional part of the budget (`solver.exact`, `solver.fill`);
+    * else the price decomposition, any prior per prompt (`solver.plan`); a minimum is played through its soft stand-in
+      (`solver.minimum`). Decisions then depend on the whole step, and no prompt is planned beyond 64 more rollouts.
+
+    The first decision gives every prompt its `n_min`. How large a wave is, the plan says: what the waves left make best,
+    rounded to the quantum (several blocks use even waves, `wave_size`). The last wave spends what is left. An
+    unknown outcome is paid for and teaches nothing. Ties go to the prompt with fewest rollouts, then the lowest slot.
 
     Args:
         utility: a name of `rollwise.utilities.UTILITIES` or a `Utility`.
         advantage_form: "raw" or "normalised", for the squared-advantage utilities.
-        sequential: one rollout per block and decision, whatever `waves_left` says: faithful to the paper, and slow.
-        block_prompts: most prompts in one block; None for one block where feasible, else 4.
+        sequential: one rollout per decision (per block, or per process), whatever `waves_left` says: faithful to the
+            paper, and slow. Large steps follow the index policy (`solver.prices`).
+        block_prompts: most prompts in one block with an exact table each; None decides the step as a whole.
+        token_budget: tokens a step may cost, beside its rollouts, by `expected_cost` of the view. What is not worth its
+            tokens is then saved. Sum-type utilities and `min_variance` only.
 
     Raises:
-        RollwiseError: from `next_wave`, naming `prior` (unequal within the step), `n_min`, `n_max` or `sequential`.
+        RollwiseError: from `next_wave`, naming `block_prompts` (prior unequal in the step), `n_min`, `n_max` or
+            `sequential`.
     """
 
     name = "adaroll"
@@ -59,59 +65,81 @@ class AdaRoll:
         advantage_form: str = "raw",
         sequential: bool = False,
         block_prompts: int | None = None,
+        token_budget: float | None = None,
     ) -> None:
         if block_prompts is not None and block_prompts < 1:
-            raise RollwiseError(f"block_prompts {block_prompts} is out of range: at least 1, or None to choose")
+            raise RollwiseError(f"block_prompts {block_prompts} is out of range: at least 1, or None for one block")
+        if token_budget is not None and not 0 < token_budget < float("inf"):
+            raise RollwiseError(f"token_budget {token_budget} is out of range: tokens above 0, or None for no limit")
         self.utility = get_utility(utility, advantage_form)
         self.sequential = sequential
         self.block_prompts = block_prompts
+        self.token_budget = token_budget
+        self.saves = token_budget is not None
         self._rule = closed_rule(self.utility)
-        self._told = False
+        # In waves the closed rule of this sum is a heuristic, and its price plan is not.
+        self._in_waves_priced = self.utility.kind == "sum" and self.utility.term is max_reward
 
     def blocks(self, view: StepView) -> tuple[slice, ...]:
-        """The consecutive slots that share a table; a single slice where the step is decided as a whole."""
-        if self._rule is not None or view.size <= 1:
+        """The consecutive slots that are decided together; a single slice where the step is decided as a whole."""
+        if self.block_prompts is None or self._rule is not None:
             return (slice(0, view.size),)
-        cap = int(min(view.budget, view.n_max.max()))
-        a, b = _shared_prior(view)
-        folded = a == b and _is_symmetric(self.utility, cap)
-        most = _block_size(view.size, view.budget, cap, folded, self.block_prompts)
-        blocks = split_slots(view.size, most)
-        if len(blocks) > 1 and not self._told:
-            self._told = True
-            logger.warning(
-                "adaroll: %d prompts, budget %d are decided in %d blocks of at most %d prompts, an exact table each",
-                view.size,
-                view.budget,
-                len(blocks),
-                most,
-            )
-        return blocks
+        return split_slots(view.size, self.block_prompts)
 
     def next_wave(self, view: StepView, rng: np.random.Generator) -> IntArray:
         """(B,) rollouts to start now; see the class for the rule. `rng` is not used."""
-        prior = _shared_prior(view)
         need, space = np.maximum(view.n_min - view.paid, 0), room(view)
         _check_bounds(view, need, space)
         if view.budget_left == 0:
             return np.zeros(view.size, dtype=np.int64)
-        blocks = self.blocks(view)
-        paid, owed = total_by_block(view.paid, blocks), total_by_block(need, blocks)
-        sizes = np.array([block.stop - block.start for block in blocks])
-        budgets = split_budget(view.budget, sizes, paid + owed, paid + total_by_block(space, blocks))
-        shares = self._share(view, budgets - paid, owed)
-        if self._rule is None:
-            return need + self._fill_blocks(view, prior, need, space, blocks, budgets, shares - owed)
-        columns = (view.successes, view.failures, view.pending + need, space - need, view.paid + need)
-        wave, left = int(shares[0] - owed[0]), int(view.budget_left - owed[0])
-        return need + fill_closed(self._rule, prior, *columns, wave, left)
+        if self.token_budget is not None:
+            return plan_view(stand_in(self.utility), view, need, space, self.token_budget)
+        if self._rule is not None and (self.sequential or not self._in_waves_priced):
+            return self._follow_rule(view, need, space)
+        if (self.block_prompts is not None and self._rule is None) or self._fits_table(view):
+            return self._use_tables(view, need, space)
+        if self.sequential and not need.any():
+            return serve_next(stand_in(self.utility), view, space)
+        return plan_view(stand_in(self.utility), view, need, space)
 
     def metrics(self) -> dict[str, float]:
         """Nothing: all there is to know is in the step's counts."""
         return {}
 
-    def _share(self, view: StepView, left: IntArray, owed: IntArray) -> IntArray:
-        """(K,) rollouts each block gets in this wave; what is owed to `n_min` is part of it."""
+    def _follow_rule(self, view: StepView, need: IntArray, space: IntArray) -> IntArray:
+        assert self._rule is not None
+        share = int(self._share(view, need, space) - need.sum())
+        columns = (view.successes, view.failures, view.pending + need, space - need, view.paid + need)
+        left = int(view.budget_left - need.sum())
+        return need + fill_closed(self._rule, view.prior_a, view.prior_b, *columns, share, left)
+
+    def _fits_table(self, view: StepView) -> bool:
+        if not (_is_shared(view.prior_a) and _is_shared(view.prior_b)):
+            return False
+        cap = int(min(view.budget, view.n_max.max()))
+        folded = view.prior_a[0] == view.prior_b[0] and _is_symmetric(self.utility, cap)
+        return _is_small(view.size, view.budget, cap, bool(folded))
+
+    def _use_tables(self, view: StepView, need: IntArray, space: IntArray) -> IntArray:
+        prior = _shared_prior(view)
+        blocks = self.blocks(view)
+        paid, owed = total_by_block(view.paid, blocks), total_by_block(need, blocks)
+        sizes = np.array([block.stop - block.start for block in blocks])
+        budgets = split_budget(view.budget, sizes, paid + owed, paid + total_by_block(space, blocks))
+        if len(blocks) > 1:
+            shares = self._even(view, budgets - paid, owed)
+        else:
+            shares = np.array([self._share(view, need, space)])
+        return need + self._fill_blocks(view, prior, need, space, blocks, budgets, shares - owed)
+
+    def _share(self, view: StepView, need: IntArray, space: IntArray) -> int:
+        """Rollouts of this wave where the step is decided as a whole: as the price plan has it; `need` is part of it."""
+        if self.sequential or wave_size(view) <= view.quantum:
+            return int(self._even(view, np.array([view.budget_left]), need.sum(keepdims=True))[0])
+        return int(plan_view(stand_in(self.utility), view, need, space).sum())
+
+    def _even(self, view: StepView, left: IntArray, owed: IntArray) -> IntArray:
+        """(K,) rollouts each block gets in an even wave; what is owed to `n_min` is part of it."""
         least = owed
         if self.sequential:
             if left.size % view.quantum:
@@ -165,28 +193,21 @@ def _is_symmetric(utility: Utility, cap: int) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _block_size(prompts: int, budget: int, cap: int, folded: bool, wanted: int | None) -> int:
-    if wanted is not None:
-        return wanted
-    for most in (prompts, *range(min(BLOCK_PROMPTS, prompts), 1, -1)):
-        part = -(-prompts // -(-prompts // most))
-        # Beyond 16 prompts only budgets below one rollout each would fit, and counting itself takes long.
-        if part <= 16 and count_states(part, -(-budget * part // prompts), cap, folded, STATE_LIMIT) <= STATE_LIMIT:
-            return most
-    return 1
+def _is_small(prompts: int, budget: int, cap: int, folded: bool) -> bool:
+    # Beyond 16 prompts only budgets below one rollout each would fit, and counting itself takes long.
+    return prompts <= 16 and count_states(prompts, budget, cap, folded, STATE_LIMIT) <= STATE_LIMIT
 
 
 def _shared_prior(view: StepView) -> tuple[float, float]:
-    a, b = _only(view.prior_a), _only(view.prior_b)
-    if a is None or b is None:
+    if not (_is_shared(view.prior_a) and _is_shared(view.prior_b)):
         raise RollwiseError(
-            "prior differs between the prompts of the step: adaroll needs one shared prior such as (1.0, 1.0)"
+            "block_prompts needs one prior for all prompts of the step: leave it None, which takes any prior per prompt"
         )
-    return a, b
+    return float(view.prior_a[0]), float(view.prior_b[0])
 
 
-def _only(values: FloatArray) -> float | None:
-    return float(values[0]) if (values == values[0]).all() else None
+def _is_shared(values: FloatArray) -> bool:
+    return bool((values == values[0]).all())
 
 
 def _check_bounds(view: StepView, need: IntArray, space: IntArray) -> None:

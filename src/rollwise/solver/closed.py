@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from rollwise.solver.jit import compile_kernel
-from rollwise.types import IntArray
+from rollwise.types import FloatArray, IntArray
 from rollwise.utilities import Utility, max_reward, squared_advantage_normalised, squared_advantage_raw
 
 _SUM_MAX, _MIN_MAX, _RAW, _NORMALISED = range(4)
@@ -42,7 +42,8 @@ def closed_rule(utility: Utility) -> int | None:
 
 def fill_closed(
     rule: int,
-    prior: tuple[float, float],
+    prior_a: FloatArray,
+    prior_b: FloatArray,
     successes: IntArray,
     failures: IntArray,
     pending: IntArray,
@@ -53,10 +54,11 @@ def fill_closed(
 ) -> IntArray:
     """(B,) rollouts to start now, `share` in all and at most `room` each; ties: fewest paid, then the lowest slot.
 
-    Arrays are (B,); `left` is what the step has to spend, this share included, and must fit into `room`.
+    Arrays are (B,), priors may differ; `left` is what the step has to spend, this share included, and must fit into `room`.
     """
     counts = [np.ascontiguousarray(x, dtype=np.int64) for x in (successes, failures, pending)]
     space, spent = (np.ascontiguousarray(x, dtype=np.int64) for x in (room, paid))
+    prior = [np.ascontiguousarray(x, dtype=np.float64) for x in (prior_a, prior_b)]
     if rule in (_RAW, _NORMALISED) and share > 1:
         space = _plan(rule, *prior, *counts, space, spent, left)
     return _fill(rule, *prior, *counts, space, spent, share)
@@ -67,11 +69,11 @@ def _fill(rule, a, b, s, f, pending, room, paid, share):  # type: ignore[no-unty
     given = np.zeros_like(s)
     keys = np.empty((s.size, 3))
     for i in range(s.size):
-        _rate(rule, a, b, s[i], f[i], pending[i], keys[i])
+        _rate(rule, a[i], b[i], s[i], f[i], pending[i], keys[i])
     for _ in range(share):
         chosen = _first(keys, given, room, paid)
         given[chosen] += 1
-        _rate(rule, a, b, s[chosen], f[chosen], pending[chosen] + given[chosen], keys[chosen])
+        _rate(rule, a[chosen], b[chosen], s[chosen], f[chosen], pending[chosen] + given[chosen], keys[chosen])
     return given
 
 
@@ -82,8 +84,8 @@ def _plan(rule, a, b, s, f, pending, room, paid, left):  # type: ignore[no-untyp
     keys = np.empty((s.size, 3))
     chance, worth = np.empty((s.size, 2)), np.empty((s.size, 2))
     for i in range(s.size):
-        _rate(rule, a, b, s[i], f[i], pending[i], keys[i])
-        _look_ahead(rule, a, b, s[i], f[i], pending[i], chance[i], worth[i])
+        _rate(rule, a[i], b[i], s[i], f[i], pending[i], keys[i])
+        _look_ahead(rule, a[i], b[i], s[i], f[i], pending[i], chance[i], worth[i])
     for spent in range(left):
         chosen = _first(keys, given, room, paid)
         if keys[chosen, 0] < 2.0:
@@ -107,8 +109,8 @@ def _plan(rule, a, b, s, f, pending, room, paid, left):  # type: ignore[no-untyp
                     chosen = lifted
         given[chosen] += 1
         k = pending[chosen] + given[chosen]
-        _rate(rule, a, b, s[chosen], f[chosen], k, keys[chosen])
-        _look_ahead(rule, a, b, s[chosen], f[chosen], k, chance[chosen], worth[chosen])
+        _rate(rule, a[chosen], b[chosen], s[chosen], f[chosen], k, keys[chosen])
+        _look_ahead(rule, a[chosen], b[chosen], s[chosen], f[chosen], k, chance[chosen], worth[chosen])
     return given
 
 
