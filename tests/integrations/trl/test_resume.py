@@ -16,6 +16,7 @@ from tests.integrations.trl.support import rollwise, same, stock, train
 
 # 8 prompts x 4 rollouts per block, two optimizer steps per block, three blocks per epoch of 24 prompts
 SHAPE = {"steps_per_generation": 4, "lr_scheduler_type": "constant", "save_strategy": "steps", "save_steps": 1}
+SHAPE |= {"prior": "carried", "objective": "log", "scale_rewards": "none"}
 STOPS = {"boundary": 2, "inside": 3, "epoch 2": 8, "inside epoch 2": 9}
 LAST = 10
 
