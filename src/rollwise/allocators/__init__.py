@@ -9,7 +9,7 @@ from rollwise.allocators.uniform import Observe, Uniform
 from rollwise.suggest import nearest
 from rollwise.types import RollwiseError
 
-ALLOCATORS = ("uniform", "observe", "adaroll")
+ALLOCATORS = ("uniform", "observe", "adaroll", "neyman")
 
 
 def get_allocator(name: str, **settings: Any) -> Allocator:
@@ -26,6 +26,10 @@ def get_allocator(name: str, **settings: Any) -> Allocator:
         from rollwise.allocators.adaroll import AdaRoll
 
         return AdaRoll(**settings)
+    if name == "neyman":
+        from rollwise.allocators.neyman import Neyman
+
+        return Neyman()
     raise RollwiseError(f"allocator: no rule {name!r}; {nearest(name, ALLOCATORS)}")
 
 

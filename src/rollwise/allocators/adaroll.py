@@ -89,7 +89,7 @@ class AdaRoll:
     def next_wave(self, view: StepView, rng: np.random.Generator) -> IntArray:
         """(B,) rollouts to start now; see the class for the rule. `rng` is not used."""
         need, space = np.maximum(view.n_min - view.paid, 0), room(view)
-        _check_bounds(view, need, space)
+        check_bounds(view, need, space)
         if view.budget_left == 0:
             return np.zeros(view.size, dtype=np.int64)
         if self.token_budget is not None:
@@ -210,7 +210,8 @@ def _is_shared(values: FloatArray) -> bool:
     return bool((values == values[0]).all())
 
 
-def _check_bounds(view: StepView, need: IntArray, space: IntArray) -> None:
+def check_bounds(view: StepView, need: IntArray, space: IntArray) -> None:
+    """Raise RollwiseError where `need` (B,) exceeds the budget or the caps, or `space` (B,) is below the budget."""
     if need.sum() > view.budget_left:
         raise RollwiseError(
             f"n_min asks for {need.sum()} rollouts and {view.budget_left} are left: lower n_min to at most "

@@ -11,7 +11,7 @@ import numpy as np
 from rollwise.solver.ordered import count_ordered, solve_ordered
 from rollwise.solver.plan import plan_wave
 from rollwise.solver.prices import indices
-from rollwise.solver.prompts import PromptStates
+from rollwise.solver.prompts import PromptStates, Terms
 from rollwise.solver.queue import DIGITS
 from rollwise.types import IntArray, RollwiseError, StepView
 from rollwise.utilities import Utility
@@ -20,7 +20,9 @@ ORDERED_STATES = 20_000
 """States up to which one rollout is chosen by the exact optimum: the index can lose to uniform at tiny budgets."""
 
 
-def prompt_states(view: StepView, need: IntArray, space: IntArray, *, costs: bool = False) -> PromptStates:
+def prompt_states(
+    view: StepView, need: IntArray, space: IntArray, *, costs: bool = False, table: IntArray | None = None
+) -> PromptStates:
     """The view's prompts with `need` rollouts already started; `space` (B,) is what each may take in all."""
     return PromptStates(
         view.prior_a.astype(np.float64),
@@ -31,15 +33,21 @@ def prompt_states(view: StepView, need: IntArray, space: IntArray, *, costs: boo
         space - need,
         view.expected_cost if costs else np.ones(view.size),
         view.expected_cost if costs else np.ones(view.size),
-        np.zeros(view.size, dtype=np.int64),
+        np.zeros(view.size, dtype=np.int64) if table is None else table,
     )
 
 
 def plan_view(
-    utility: Utility, view: StepView, need: IntArray, space: IntArray, token_budget: float | None = None
+    utility: Terms,
+    view: StepView,
+    need: IntArray,
+    space: IntArray,
+    token_budget: float | None = None,
+    *,
+    table: IntArray | None = None,
 ) -> IntArray:
-    """(B,) rollouts of the next wave, `need` included, for a sum-type utility."""
-    prompts = prompt_states(view, need, space, costs=token_budget is not None)
+    """(B,) rollouts of the next wave, `need` included, for a sum-type utility; `table` (B,) as in `PromptStates`."""
+    prompts = prompt_states(view, need, space, costs=token_budget is not None, table=table)
     tokens = None
     if token_budget is not None:
         running = float(((view.pending + need) * view.expected_cost).sum())
