@@ -257,6 +257,110 @@ def plan(
 
 
 @app.command()
+def simulate(
+    methods: Annotated[
+        str, typer.Option(help="Comma-separated: uniform, a utility, an allocator; settings as NAME@key=value.")
+    ] = "uniform,min_variance,sum_variance",
+    pool: Annotated[
+        str, typer.Option(help="beta:a,b, hard, easy, rlvr, math_cot8, or a file of counts.")
+    ] = "beta:1,1",
+    prompts: Annotated[int, typer.Option(help="B, prompts of a step.")] = 32,
+    budget: Annotated[int, typer.Option(help="N, rollouts of a step.")] = 256,
+    waves: Annotated[int, typer.Option(help="Decisions per step.")] = 4,
+    steps: Annotated[int, typer.Option(help="Steps of an arm.")] = 100,
+    seeds: Annotated[str, typer.Option(help="How many, or a range such as 10-19.")] = "2",
+    n_min: Annotated[int, typer.Option(help="Fewest rollouts per prompt.")] = 2,
+    n_max: Annotated[int | None, typer.Option(help="Most rollouts per prompt.")] = None,
+    prior: Annotated[str, typer.Option(help="Beta a,b, empirical or carried.")] = "1,1",
+    advantage: Annotated[str, typer.Option(help="Estimator of the advantages.")] = "grpo",
+    weighting: Annotated[str, typer.Option(help="per_rollout or per_prompt.")] = "per_rollout",
+    population: Annotated[int, typer.Option(help="Prompts that are met again; 0: new ones in every step.")] = 0,
+    drift: Annotated[float, typer.Option(help="Logit rate of learning; needs --population.")] = 0.0,
+    transfer: Annotated[float, typer.Option(help="Share of a mean learning step that all prompts get.")] = 0.0,
+    replay: Annotated[
+        bool, typer.Option("--replay", help="Rates move as in the training log named by --pool.")
+    ] = False,
+    false_positive: Annotated[float, typer.Option(help="Chance that a failure passes the verifier.")] = 0.0,
+    false_negative: Annotated[float, typer.Option(help="Chance that a success is refused.")] = 0.0,
+    unknown: Annotated[float, typer.Option(help="Chance that the verifier says nothing.")] = 0.0,
+    lost: Annotated[float, typer.Option(help="Chance that a rollout never comes back.")] = 0.0,
+    delay: Annotated[float, typer.Option(help="Spread of durations (deviation of their logarithm).")] = 0.0,
+    straggler: Annotated[float, typer.Option(help="Share of rollouts that take ten times as long.")] = 0.0,
+    patience: Annotated[float | None, typer.Option(help="Median durations a wave is waited for.")] = None,
+    deadline: Annotated[float | None, typer.Option(help="Median durations the last wave is waited for.")] = None,
+    baseline: Annotated[str | None, typer.Option(help="Method the others are compared to.")] = None,
+    output: Annotated[Path | None, typer.Option(help="Folder for results.jsonl and .parquet; resumes.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes; default one per core.")] = None,
+    ledgers: Annotated[bool, typer.Option("--ledgers/--no-ledgers", help="Check every arm's account.")] = True,
+    picture: Annotated[Path | None, typer.Option(help="PNG file to write.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Methods on prompts as coins, at equal rollouts and without a model."""
+    from rollwise.cli import simulate as command
+
+    flaws = ("false_positive", "false_negative", "unknown", "lost", "delay", "straggler", "patience", "deadline")
+    given = dict(locals())
+    switches = {name: given[name] for name in flaws}
+    rest = {name: value for name, value in given.items() if name not in (*flaws, "flaws", "command", "as_json")}
+    result = command.run(**rest, imperfections=switches, progress=True)
+    if as_json:
+        show([], result, True)
+    else:
+        Console(highlight=False).print(command.tables(result))
+
+
+@app.command()
+def lab(
+    task: Annotated[
+        list[str] | None, typer.Option(help="chains, division, sort, rewrite, brackets, ...; several times.")
+    ] = None,
+    methods: Annotated[
+        str, typer.Option(help="Comma-separated: uniform, adaroll:UTILITY; settings as NAME@key=value.")
+    ] = "uniform,adaroll:min_variance",
+    every: Annotated[list[str] | None, typer.Option("--set", help="A setting of every method: key=value.")] = None,
+    seeds: Annotated[str, typer.Option(help="How many, or a range such as 10-19.")] = "5",
+    steps: Annotated[int, typer.Option(help="Steps of B x G rollouts.")] = 300,
+    prompts: Annotated[int, typer.Option(help="B, prompts of a step.")] = 32,
+    rollouts: Annotated[int, typer.Option(help="G, rollouts per prompt.")] = 8,
+    until: Annotated[str, typer.Option(help="rollouts or steps: what ends a run.")] = "rollouts",
+    pool: Annotated[str, typer.Option(help="even, or skewed: most groups dead.")] = "even",
+    pool_size: Annotated[int, typer.Option(help="Problems of the pool.")] = 1024,
+    size: Annotated[str, typer.Option(help="tiny (0.1M parameters) or small (0.8M).")] = "tiny",
+    target: Annotated[float, typer.Option(help="Accuracy at which the warm-up stops.")] = 0.4,
+    evaluate_every: Annotated[int, typer.Option(help="Steps between evaluations.")] = 25,
+    baseline: Annotated[str | None, typer.Option(help="Method the others are compared to.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Processes; default one per core.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the results; resumes.")] = Path("runs/lab/latest"),
+    as_json: AsJson = False,
+) -> None:
+    """Methods on a language model that trains in seconds, seed by seed, at equal rollouts."""
+    from rollwise.cli import lab as command
+
+    result = command.run(
+        tasks=task or ["chains"],
+        methods=methods,
+        every=every or (),
+        seeds=seeds,
+        steps=steps,
+        prompts=prompts,
+        rollouts=rollouts,
+        until=until,
+        pool=pool,
+        pool_size=pool_size,
+        size=size,
+        target=target,
+        evaluate_every=evaluate_every,
+        baseline=baseline,
+        jobs=jobs,
+        out=out,
+    )
+    if as_json:
+        show([], result, True)
+    else:
+        Console(highlight=False).print(command.table(result))
+
+
+@app.command()
 def report(
     run_folder: Annotated[Path, typer.Argument(help="A folder that `rollwise train` wrote.")],
     as_json: AsJson = False,

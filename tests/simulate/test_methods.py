@@ -1,0 +1,46 @@
+"""Methods as words."""
+
+from __future__ import annotations
+
+import pytest
+
+from rollwise.allocators.adaroll import AdaRoll
+from rollwise.simulate.methods import parse_method, parse_methods
+from rollwise.types import RollwiseError
+
+
+def test_a_utility_stands_for_adaroll_with_it():
+    method = parse_method("sum_variance@sequential=true@waves=8@prior=0.3/0.7")
+    rule = method.build()
+    assert isinstance(rule, AdaRoll)
+    assert rule.utility.name == "sum_variance"
+    assert rule.sequential is True
+    assert dict(method.step) == {"waves": 8, "prior": "0.3,0.7"}
+
+
+def test_a_label_is_what_was_written():
+    assert [method.label for method in parse_methods("uniform, min_variance@n_min=0")] == [
+        "uniform",
+        "min_variance@n_min=0",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("unifrom", "uniform"),
+        ("min_varience", "min_variance"),
+        ("uniform@waves", "key=value"),
+        ("uniform@sequential=true", "sequential"),
+        ("", "at least one"),
+        ("uniform,uniform", "twice"),
+    ],
+)
+def test_what_is_no_method_is_one_clear_line(text, part):
+    with pytest.raises(RollwiseError, match=part):
+        parse_methods(text)
+
+
+def test_an_unknown_setting_of_a_rule_is_named():
+    with pytest.raises(RollwiseError, match="depth"):
+        parse_method("min_variance@depth=3").build()
