@@ -58,3 +58,11 @@ def test_slack_ends_the_search_early():
     tried.clear()
     assert find_price(evaluate, 0.3, 0.0, 9.0).price == pytest.approx(-np.log(0.3), abs=1e-4)
     assert few < len(tried)
+
+
+@given(st.floats(1e-4, 4.0), st.integers(1, 14))
+def test_a_guess_changes_the_way_and_not_the_end(start, budget):
+    evaluate = of_lines([[(0.0, 0), (0.5, 2), (0.6, 5)], [(0.0, 0), (0.3, 1), (0.55, 6)], [(0.1, 0), (0.15, 4)]])
+    found, guessed = (find_price(evaluate, budget, 1e-6, 2.0, start=x) for x in (0.0, start))
+    assert guessed.value == pytest.approx(found.value, abs=1e-8)
+    assert guessed.low <= guessed.price <= guessed.high

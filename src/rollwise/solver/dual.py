@@ -40,8 +40,11 @@ def find_price(
     tolerance: float = 1e-10,
     slack: float = 0.0,
     tries: int = 80,
+    start: float = 0.0,
 ) -> Price:
     """Minimise D over [lowest, highest]; spend must not rise with the price.
+
+    A positive `start` is a guess: the interval is then opened from there, by factors of 4, 16, 256 ...
 
     Tangents at both ends meet at the next try; every third try halves the interval instead, which bounds their number.
     The search ends once `tolerance` (relative to D) or `slack` (of the budget unspent or overspent) is reached.
@@ -54,12 +57,14 @@ def find_price(
     def close(floor: float) -> Price:
         return Price(best.value, best.lam, budget - best.slope, low.lam, high.lam, floor)
 
-    # Most prices are small and positive, so 0 is the first end to try.
-    best = low = high = touch(min(max(0.0, lowest), highest))
-    if low.slope < 0:
-        high = touch(highest)
-    elif low.lam > lowest:
-        low = touch(lowest)
+    best = low = high = touch(min(max(start, lowest), highest))
+    factor = 4.0
+    while low.slope < 0 and high.slope < 0 and high.lam < highest:
+        low, high = high, touch(min(factor * high.lam, highest) if high.lam > 0 else highest)
+        factor *= factor
+    while low.slope >= 0 and low.lam > lowest:
+        high, low = low, touch(max(low.lam / factor, lowest) if low.lam > 0 and lowest >= 0 else lowest)
+        factor *= factor
     best = min(low, high)
     if low.slope >= 0 or high.slope <= 0:
         return close(best.value)

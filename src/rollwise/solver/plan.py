@@ -4,7 +4,7 @@ The price is set so that the play over the waves left is expected to spend what 
 its own best k (`waves`), and the last wave spends what remains exactly (`last`). So the size of a wave is an output.
 
 Cost for B prompts: with m over the sizes a prompt may still reach, B * R * sum of m^2 / 2 multiply-adds at one price, about
-4,000 R for sizes up to 64; the price itself is sought on at most `SAMPLE` prompts, so a decision grows as B * R.
+5,300 R for sizes up to 64; the price itself is sought on at most `SAMPLE` prompts, so a decision grows as B * R.
 """
 
 from __future__ import annotations
@@ -30,6 +30,15 @@ SLACK = 0.005
 
 _TRIES, _TOLERANCE = 10, 1e-5
 """Prices tried on a sample, and how near to the best bound (a share of it) is near enough."""
+
+_SHORT = 24
+"""Sizes tried first where a sample stands for the step."""
+
+_NEGLIGIBLE = 1e-4
+"""Worth no size above `_SHORT` adds to any prompt of the sample, as a share of the range of h, for them to be left out."""
+
+_GUESS = 8.0
+"""First price tried: the range of h over this many times the rollouts a prompt."""
 
 _LEAST = 1e-7
 """Smallest price, of the highest there is: what nobody needs is kept for the last wave, not burnt in the first."""
@@ -118,25 +127,7 @@ def _price_wave(utility: Terms, prompts: PromptStates, waves: int, limits: _Limi
         more = value_waves(groups, terms, sizes, waves, price.low)
         given = _mix(wave, more, group, limits.cost, paid)
     else:
-        sample = prompts.take(_strata(prompts))
-        weights = np.full(sample.size, prompts.size / sample.size)
-        slack = SLACK * limits.cost
-        price = price_waves(
-            sample,
-            weights,
-            terms,
-            sizes,
-            waves,
-            limits.cost,
-            least,
-            steepest,
-            tolerance=_TOLERANCE,
-            slack=slack,
-            tries=_TRIES,
-        )
-        # Where no price comes near the budget, spend jumps: the dearer side leaves the rest to the waves that follow.
-        lam = price.price if abs(price.spend - limits.cost) <= 2 * slack else price.high
-        sizes = _shorten(sample, terms, sizes, waves, lam)
+        sizes, lam = _price_sample(prompts.take(_strata(prompts)), prompts.size, terms, sizes, waves, limits.cost)
         wave = value_waves(groups, terms, sizes, waves, lam, spend=False)
         given = sizes[wave.best()][group]
     if not given.any() and not prompts.pending.any():
@@ -164,17 +155,36 @@ def _strata(prompts: PromptStates) -> IntArray:
     return order[((np.arange(SAMPLE) + 0.5) * prompts.size / SAMPLE).astype(np.int64)]
 
 
-def _shorten(sample: PromptStates, terms: FloatArray, sizes: IntArray, waves: int, lam: float) -> IntArray:
-    """The sizes, without the largest ones where the sample loses nothing by that: those cost most of the time."""
-    whole = value_waves(sample, terms, sizes, waves, lam, spend=False).worth.max(axis=1)
-    for most in (24, 40):
-        shorter = sizes[sizes <= most]
-        if shorter.size == sizes.size:
-            break
-        worth = value_waves(sample, terms, shorter, waves, lam, spend=False).worth.max(axis=1)
-        if (whole - worth).max() <= 1e-5 * (terms.max() - terms.min()):
-            return shorter
-    return sizes
+def _price_sample(
+    sample: PromptStates, size: int, terms: FloatArray, sizes: IntArray, waves: int, budget: float
+) -> tuple[IntArray, float]:
+    """The price, sought on a sample of `size` prompts, and the sizes that matter at it.
+
+    Large sizes cost most of the time and are seldom of use, so they come in only where they are.
+    """
+    weights = np.full(sample.size, size / sample.size)
+    steepest = price_range(terms, sample)
+    lam, slack = steepest / (_GUESS * max(1.0, budget / size)), SLACK * budget
+    short = sizes[sizes <= _SHORT]
+
+    def suffices(lam: float) -> bool:
+        tried, whole = (
+            value_waves(sample, terms, s, waves, lam, spend=False).worth.max(axis=1) for s in (short, sizes)
+        )
+        return bool((whole - tried).max() <= _NEGLIGIBLE * (terms.max() - terms.min()))
+
+    for tried in (short, sizes):
+        if tried.size < sizes.size and not suffices(lam):
+            continue
+        price = price_waves(
+            sample, weights, terms, tried, waves, budget, _LEAST * steepest, steepest,
+            tolerance=_TOLERANCE, slack=slack, tries=_TRIES, start=lam,
+        )  # fmt: skip
+        # Where no price comes near the budget, spend jumps: the dearer side leaves the rest to the waves that follow.
+        lam = price.price if abs(price.spend - budget) <= 2 * slack else price.high
+        if tried.size < sizes.size and suffices(lam):
+            return tried, lam
+    return sizes, lam
 
 
 def _round(given: IntArray, wave: FirstWave, group: IntArray, room: IntArray, limits: _Limits) -> IntArray | None:

@@ -78,10 +78,11 @@ def price_waves(
     tolerance: float = 1e-10,
     slack: float = 0.0,
     tries: int = 80,
+    start: float = 0.0,
 ) -> Price:
     """The price at which play over `waves` waves is expected to spend `budget`; prompt i counts `weights[i]` times.
 
-    `tolerance`, `slack` and `tries` end the search early, as in `find_price`.
+    `tolerance`, `slack`, `tries` and `start` shorten the search, as in `find_price`.
     """
 
     def evaluate(lam: float) -> tuple[float, float]:
@@ -89,7 +90,7 @@ def price_waves(
         rows, best = np.arange(prompts.size), wave.best()
         return float(weights @ wave.worth[rows, best]), float(weights @ wave.spend[rows, best])
 
-    return find_price(evaluate, budget, lowest, highest, tolerance=tolerance, slack=slack, tries=tries)
+    return find_price(evaluate, budget, lowest, highest, tolerance=tolerance, slack=slack, tries=tries, start=start)
 
 
 def value_waves(
