@@ -1,0 +1,82 @@
+"""How many rollouts until a prompt is first solved, and how much prompts differ in it.
+
+Only unsolved prompts are sampled further, at doubling sizes up to `limit`; the histogram counts the bin of the first
+success, {1, 2, 3-4, 5-8, ..., unsolved}, and its Shannon entropy over the logarithm of the number of bins is the
+difficulty entropy of the AdaRoll-GRPO paper (arXiv 2610.37429, figures 1 and 4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rollwise.simulate.pools import Coins
+from rollwise.types import FloatArray, RollwiseError
+
+
+@dataclass(frozen=True)
+class Difficulty:
+    """`shares` of prompts first solved in each of `bins`, the last being those unsolved at the limit.
+
+    `rollouts` is what progressive sampling spends per prompt, all of a bin before the next is decided.
+    """
+
+    bins: tuple[str, ...]
+    shares: tuple[float, ...]
+    entropy: float
+    rollouts: float
+
+
+def difficulty(pool: Coins, limit: int = 128) -> Difficulty:
+    """The histogram of a pool, exact: a share (l, h] is E[(1-p)^l] - E[(1-p)^h].
+
+    Raises:
+        RollwiseError: a limit that is no power of two.
+    """
+    ends = doubling(limit)
+    alive = np.array([1.0, *(pool.unsolved_share(end) for end in ends)])
+    shares = np.append(alive[:-1] - alive[1:], alive[-1])
+    widths = np.diff([0, *ends])
+    return Difficulty(bin_names(ends), tuple(shares.tolist()), entropy(shares), float(widths @ alive[:-1]))
+
+
+def first_solved(rates: FloatArray, limit: int, rng: np.random.Generator) -> tuple[Difficulty, FloatArray]:
+    """The same by sampling prompts of those rates (P,); also the rollout (P,) each was first solved at, NaN if never."""
+    ends = doubling(limit)
+    solved = np.full(len(rates), np.nan)
+    shares, spent, low = [], 0, 0
+    for end in ends:
+        open_ = np.flatnonzero(np.isnan(solved))
+        wins = rng.random((len(open_), end - low)) < rates[open_, None]
+        spent += wins.size
+        hit = wins.any(axis=1)
+        solved[open_[hit]] = low + 1 + wins[hit].argmax(axis=1)
+        shares.append(hit.sum() / len(rates))
+        low = end
+    found = np.array([*shares, np.isnan(solved).mean()])
+    return Difficulty(bin_names(ends), tuple(found.tolist()), entropy(found), spent / len(rates)), solved
+
+
+def entropy(shares: FloatArray) -> float:
+    """-sum p ln p / ln(number of bins): 0 where all prompts are alike, 1 where every bin is as full."""
+    p = np.clip(np.asarray(shares, dtype=np.float64), 0.0, None)
+    used = p[p > 0] / p.sum()
+    return abs(float(-(used * np.log(used)).sum() / np.log(len(p))))
+
+
+def doubling(limit: int) -> list[int]:
+    """1, 2, 4, ..., limit.
+
+    Raises:
+        RollwiseError: a limit that is no power of two.
+    """
+    if limit < 2 or limit & (limit - 1):
+        raise RollwiseError(f"limit: {limit} is no power of two; give one, such as 128")
+    return [2**k for k in range(limit.bit_length())]
+
+
+def bin_names(ends: list[int]) -> tuple[str, ...]:
+    """ "1", "2", "3-4", ..., "unsolved"."""
+    pairs = zip([0, *ends[:-1]], ends, strict=True)
+    return (*(str(high) if high - low == 1 else f"{low + 1}-{high}" for low, high in pairs), "unsolved")
