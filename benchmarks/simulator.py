@@ -2,8 +2,8 @@
 
     python benchmarks/simulator.py [--part NAME ...] [--scale 1.0] [--out benchmarks/results/simulator.json]
 
-Parts: tradeoff, batches, waves, utilities, pools, learning, flaws, replay. `--scale` multiplies the number of steps. Arms
-that `--runs` holds are not run again.
+Parts: tradeoff, batches, waves, utilities, pools, learning, flaws, replay, allocation. `--scale` multiplies the number of
+steps. Arms that `--runs` holds are not run again: give another folder after changing a rule.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from machine import describe
 
+from rollwise.cli.analyze import run_allocation, run_difficulty
 from rollwise.simulate.imperfections import Imperfections
 from rollwise.simulate.leaderboard import difference, estimate, utilities_table
 from rollwise.simulate.methods import parse_methods
@@ -57,7 +58,7 @@ def tradeoff() -> dict[str, Any]:
     """systems.md 1.7, finding 3: B=4, N=32, one rollout at a time."""
     methods = ["uniform", *(f"{name}@sequential=true" for name in UTILITIES)]
     return {
-        pool: {label: shares(rows) for label, rows in arms(Setting(pool, 4, 32, steps=2500, n_min=0), methods).items()}
+        pool: {label: shares(rows) for label, rows in arms(Setting(pool, 4, 32, steps=1000, n_min=0), methods).items()}
         for pool in ("beta:1,1", "hard", "easy")
     }
 
@@ -65,7 +66,7 @@ def tradeoff() -> dict[str, Any]:
 def batches() -> dict[str, Any]:
     """Finding 4: the non-mixed-first rule on larger batches, one rollout at a time."""
     rule = "min_squared_advantage@sequential=true@advantage_form=normalised"
-    sizes = {4: 1000, 8: 500, 16: 250, 64: 50, 256: 6}
+    sizes = {4: 400, 8: 200, 16: 100, 64: 25, 256: 3}
     return {
         str(size): shares(arms(Setting(prompts=size, budget=8 * size, steps=steps, n_min=0), [rule])[rule])
         for size, steps in sizes.items()
@@ -76,7 +77,7 @@ def waves() -> dict[str, Any]:
     """Finding 5: the budget in few waves."""
     rule = "min_squared_advantage@advantage_form=normalised"
     found: dict[str, Any] = {}
-    for pool, size, steps in (("beta:1,1", 4, 1500), ("beta:1,1", 64, 120), ("hard", 64, 120)):
+    for pool, size, steps in (("beta:1,1", 4, 500), ("beta:1,1", 64, 60), ("hard", 64, 60)):
         setting = Setting(pool, size, 8 * size, steps=steps, n_min=0)
         row = {str(w): f"{rule}@waves={w}" for w in (2, 4, 8)} | {"sequential": f"{rule}@sequential=true"}
         rows = arms(setting, ["uniform", *row.values()])
@@ -91,7 +92,7 @@ def utilities() -> dict[str, Any]:
     """What each rule reaches of every utility, beside optimum and bound; four waves."""
     found = {}
     for pool in ("beta:1,1", "hard", "easy", "rlvr"):
-        for size, steps in ((4, 600), (32, 100)):
+        for size, steps in ((4, 300), (32, 60)):
             rows = arms(Setting(pool, size, 8 * size, steps=steps, n_min=0), ["uniform", *UTILITIES])
             found[f"{pool} B={size}"] = utilities_table(rows)
     return found
@@ -179,8 +180,15 @@ def replay() -> dict[str, Any]:
     return found | {"allocation": allocation}
 
 
+def allocation() -> dict[str, Any]:
+    """Difficulty of the pools, and the published statements on who gets rollouts, B=4, N=32, one at a time."""
+    steps = max(2, round(250 * OPTIONS.scale))
+    checked = run_allocation(["hard", "easy", "rlvr"], steps=steps)
+    return {"difficulty": run_difficulty(["beta:1,1", "hard", "easy", "rlvr", "math_cot8"]), "allocation": checked}
+
+
 PARTS: dict[str, Callable[[], dict[str, Any]]] = {
-    part.__name__: part for part in (tradeoff, batches, waves, utilities, pools, learning, flaws, replay)
+    part.__name__: part for part in (tradeoff, batches, waves, utilities, pools, learning, flaws, replay, allocation)
 }
 
 
