@@ -1,0 +1,169 @@
+"""What differs between the runs that are compared: an arm is a rule with its settings, written in one line of text.
+
+uniform
+adaroll:sum_variance
+adaroll:min_variance+waves=8+prior=carried+loss=dapo
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from rollwise.advantages import get_advantage
+from rollwise.allocators import Allocator, get_allocator
+from rollwise.beliefs import prior_source
+from rollwise.lab.losses import ESTIMATORS, get_loss
+from rollwise.objectives import Objective, get_objective
+from rollwise.suggest import nearest
+from rollwise.types import FloatArray, RollwiseError
+from rollwise.utilities import UTILITIES
+from rollwise.weighting import check_weighting
+
+WEIGH_BY = ("prior", "carried", "oracle")
+Curve = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One method as it is run.
+
+    Args:
+        allocator, settings: the rule and its keyword arguments.
+        waves, n_min, n_max: as in `rollwise.step.Step`. Uniform takes one wave whatever is said.
+        prior: belief at the opening, as `rollwise.beliefs.prior_source` reads it, or "oracle": Beta of `strength`
+            observations at the true success rate, which costs no rollout of the budget and no real trainer has.
+        discount: of carried beliefs.
+        loss, advantage: of `rollwise.lab.losses`, and an estimator; by default the one the loss was published with.
+        weighting: `per_rollout` or `per_prompt`.
+        objective: what is ascended, or None where `curve` says so: points (p, w), straight lines between.
+        weigh_by: the belief whose mean sets a prompt's objective weight: that of the allocator (`prior`), a carried one
+            kept beside it, or the true rate; so that what is ascended and how rollouts are shared can be told apart.
+        lr, updates, schedule: of AdamW; passes over a step's rollouts; `constant`, or `linear` to 0 by rollouts spent.
+    """
+
+    name: str
+    allocator: str = "uniform"
+    settings: dict[str, Any] = field(default_factory=dict)
+    waves: int = 4
+    n_min: int = 2
+    n_max: int | None = None
+    prior: str = "1,1"
+    discount: float = 0.85
+    strength: float = 64.0
+    loss: str = "grpo"
+    advantage: str | None = None
+    weighting: str = "per_rollout"
+    objective: str = "none"
+    curve: Curve | None = None
+    weigh_by: str = "prior"
+    lr: float = 5e-4
+    updates: int = 1
+    schedule: str = "constant"
+
+    def __post_init__(self) -> None:
+        """Raises `RollwiseError` naming the first setting that is not valid."""
+        self.rule()
+        get_loss(self.loss)
+        get_advantage(self.estimator)
+        check_weighting(self.weighting)
+        self.ascended()
+        if self.prior != "oracle":
+            prior_source(self.prior, discount=self.discount)
+        for key, value, valid in (
+            ("weigh_by", self.weigh_by, WEIGH_BY),
+            ("schedule", self.schedule, ("constant", "linear")),
+        ):
+            if value not in valid:
+                raise RollwiseError(f"{key}: no {value!r}; {nearest(str(value), valid)}")
+        if not self.lr > 0 or self.updates < 1 or not self.strength > 0:
+            raise RollwiseError(
+                f"lr {self.lr}, updates {self.updates}, strength {self.strength}: give positive numbers"
+            )
+
+    @property
+    def estimator(self) -> str:
+        """Name of the advantage estimator."""
+        return self.advantage or ESTIMATORS[self.loss]
+
+    @property
+    def key(self) -> str:
+        """Digest of everything but the name: two arms that run alike have the same."""
+        settings = {name: value for name, value in asdict(self).items() if name != "name"}
+        return hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=5).hexdigest()
+
+    def rule(self) -> Allocator:
+        """A fresh allocator."""
+        try:
+            return get_allocator(self.allocator, **self.settings)
+        except TypeError as error:
+            raise RollwiseError(f"allocator: {self.allocator} takes no such setting ({error})") from None
+
+    def ascended(self) -> Objective:
+        """The objective."""
+        if self.curve is None:
+            return get_objective(self.objective)
+        rates, weights = (np.array(column, dtype=np.float64) for column in zip(*self.curve, strict=True))
+        return get_objective(Objective("curve", lambda p: np.interp(p, rates, weights)))
+
+
+def oracle_beliefs(rates: FloatArray, strength: float) -> FloatArray:
+    """(B, 2) Beta(1, 1) after `strength` observations that came out exactly at the true rates (B,)."""
+    return 1.0 + strength * np.stack([rates, 1.0 - rates], axis=1)
+
+
+def parse_arm(text: str) -> Arm:
+    """Read `rule[:utility][@setting=value]...`; settings that `Arm` has not go to the rule.
+
+    Raises:
+        RollwiseError: an unknown rule, setting or value.
+    """
+    head, *extras = re.split(r"@(?=\w+=)", text.strip())
+    allocator, _, utility = head.partition(":")
+    if allocator in UTILITIES:
+        allocator, utility = "adaroll", allocator
+    own: dict[str, Any] = {}
+    settings: dict[str, Any] = {"utility": utility} if utility else {}
+    known = {entry.name for entry in fields(Arm)} - {"name", "allocator", "settings"}
+    for extra in extras:
+        key, _, value = extra.partition("=")
+        (own if key in known else settings)[key] = _read(value)
+    if allocator == "uniform" and settings:
+        raise RollwiseError(
+            f"methods: uniform has no {next(iter(settings))!r}; {nearest(next(iter(settings)), known)}"
+        )
+    try:
+        for key, kind in (("lr", float), ("discount", float), ("strength", float), ("prior", str), ("objective", str)):
+            if key in own:
+                own[key] = kind(own[key])
+        return Arm(text.strip(), allocator, settings, **own)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, RollwiseError):
+            raise
+        raise RollwiseError(f"methods: {text!r} has a value of the wrong type ({error})") from None
+
+
+def parse_arms(text: str) -> tuple[Arm, ...]:
+    """Read arms joined by commas.
+
+    Raises:
+        RollwiseError: none, an arm given twice, or one that is not valid.
+    """
+    arms = tuple(parse_arm(part) for part in text.split(",") if part.strip())
+    if not arms or len({arm.name for arm in arms}) < len(arms):
+        raise RollwiseError(f"methods: {text!r}; give at least one, and none twice, such as uniform,min_variance")
+    return arms
+
+
+def _read(value: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            continue
+    return {"true": True, "false": False, "none": None}.get(value.lower(), value.replace("/", ","))
