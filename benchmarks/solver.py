@@ -2,10 +2,10 @@
 
     python benchmarks/solver.py [--output benchmarks/results/solver.json]
 
-Plain ways, each up to the largest step it does here in minutes and a few GiB: (a) numpy, vectorised over all C(N + 2B, 2B) states of a layer;
-(b) a recursion with a dictionary. Every case runs in a process of its own, which gives its peak memory; the compiled
-solver is timed after compilation. Allocation is `AdaRoll.next_wave` on prompts whose priors all differ, in four waves;
-processor time beside the clock says what other work on the machine cost.
+Plain ways, each up to the largest step it does here in minutes and a few GiB: (a) numpy, vectorised over all
+C(N + 2B, 2B) states of a layer; (b) a recursion with a dictionary. Every case runs in a process of its own, which gives
+its peak memory; the compiled solver is timed after compilation. Allocation is `AdaRoll.next_wave` on prompts whose priors
+all differ, in four waves; processor time beside the clock says what other work on the machine cost.
 """
 
 from __future__ import annotations
