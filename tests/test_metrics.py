@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rollwise.allocators import get_allocator
 from rollwise.metrics import step_metrics
+from rollwise.step import Step
 from rollwise.types import RollwiseError
 from rollwise.weighting import row_weights
 
@@ -36,3 +38,20 @@ def test_weights_per_rollout_are_one_and_per_prompt_level_prompts() -> None:
 def test_an_unknown_weighting_is_named() -> None:
     with pytest.raises(RollwiseError, match="^weighting: .*per_prompt"):
         row_weights(np.array([0]), "prompts")
+
+
+def test_the_first_wave_gives_an_unbiased_mean_reward_where_all_rollouts_do_not() -> None:
+    rng = np.random.default_rng(3)
+    coins = [0.1, 0.3, 0.5, 0.9]
+    records = []
+    for index in range(400):
+        step = Step(
+            [str(k) for k in range(4)], get_allocator("adaroll", utility="sum_max_reward"), 32, rng=rng, index=index
+        )
+        while wave := step.next_wave():
+            step.observe(*(rollout.result(rng.random() < coins[int(rollout.prompt_id)]) for rollout in wave.rollouts))
+        records.append(step.close().metrics)
+    first = np.array([metrics["reward_first_wave"] for metrics in records])
+    assert first.mean() == pytest.approx(np.mean(coins), abs=4 * first.std() / np.sqrt(len(first)))
+    every = np.array([metrics["reward_prompt_mean"] for metrics in records])
+    assert abs(every.mean() - np.mean(coins)) > 4 * every.std() / np.sqrt(len(every)), "the bias this metric avoids"

@@ -25,16 +25,14 @@ def step_metrics(
     A group whose known rewards are all equal is dead: it carries no gradient. `dead_prompt_share` counts prompts without
     a live group (those with no rollout included), `informative_rollout_share` rollouts inside live groups; the two move in
     opposite directions under most adaptive rules. `reward_prompt_mean` is the mean over prompts of their mean reward, which
-    does not fall merely because hard prompts got more rollouts; `reward_rollout_mean` is the plain mean.
+    does not fall merely because hard prompts got more rollouts; `reward_rollout_mean` is the plain mean. Both are biased
+    where a rule stops on outcomes; a step's `reward_first_wave` is not (see `prompt_mean`).
     `alloc_entropy` is the entropy of counts / N over log B: 1 for uniform.
     """
     groups = Groups.of(rewards, group_ids)
     live = groups.mixed()[groups.index]
     live_prompts = np.bincount(slots, weights=live, minlength=len(counts)) > 0
     known = groups.known
-    by_prompt = np.bincount(slots[known], minlength=len(counts))
-    sums = np.bincount(slots[known], weights=rewards[known], minlength=len(counts))
-    scored = by_prompt > 0
     share = counts / max(1, counts.sum())
     entropy = -(share * np.log(np.where(share > 0, share, 1.0))).sum()
     return {
@@ -44,7 +42,7 @@ def step_metrics(
         "informative_rollout_share": float(live.mean()) if len(live) else 0.0,
         "unsolved_share": float((successes == 0).mean()),
         "unknown_share": float(1.0 - known.mean()) if len(known) else 0.0,
-        "reward_prompt_mean": float((sums[scored] / by_prompt[scored]).mean()) if scored.any() else 0.0,
+        "reward_prompt_mean": prompt_mean(slots, rewards, known),
         "reward_rollout_mean": float(rewards[known].mean()) if known.any() else 0.0,
         "alloc_entropy": float(entropy / np.log(len(counts))) if len(counts) > 1 else 1.0,
         "max_n": float(counts.max()),
@@ -52,3 +50,15 @@ def step_metrics(
         "n0_share": float((counts == 0).mean()),
         "n1_share": float((counts == 1).mean()),
     }
+
+
+def prompt_mean(slots: IntArray, rewards: FloatArray, rows: np.ndarray) -> float:
+    """Mean over prompts of their mean known reward among `rows` (n,); 0 where nothing is known.
+
+    Over the rollouts of a step's first wave, whose sizes no outcome has touched, this estimates the policy's mean reward
+    without the bias of adaptive stopping.
+    """
+    counted = rows & ~np.isnan(rewards)
+    sizes = np.bincount(slots[counted])
+    sums = np.bincount(slots[counted], weights=rewards[counted])
+    return float((sums[sizes > 0] / sizes[sizes > 0]).mean()) if counted.any() else 0.0

@@ -22,7 +22,7 @@ from rollwise.advantages import Advantage, get_advantage
 from rollwise.allocators.base import Allocator
 from rollwise.beliefs import FLAT
 from rollwise.ledger import Ledger
-from rollwise.metrics import step_metrics
+from rollwise.metrics import prompt_mean, step_metrics
 from rollwise.objectives import get_objective, objective_weights
 from rollwise.types import UNLIMITED, FloatArray, IntArray, Outcome, Rollout, RollwiseError, StepRecord, StepView
 from rollwise.weighting import check_weighting, row_weights
@@ -216,7 +216,14 @@ class Step:
             waves=self._wave,
             budget=self.budget,
             metrics=step_metrics(self._paid, self._counts[Outcome.SUCCESS], slots, rewards, groups)
-            | {"waves": float(self._wave), "lost": float(len(lost)), **self._allocator.metrics()},
+            | {
+                "reward_first_wave": prompt_mean(
+                    slots, rewards, np.array([row.wave == 0 for row in rows], dtype=bool)
+                ),
+                "waves": float(self._wave),
+                "lost": float(len(lost)),
+                **self._allocator.metrics(),
+            },
         )
         if self._ledger is not None:
             self._ledger.close_step(record)

@@ -46,7 +46,7 @@ ARMS = (
 
 def without_seconds(result: dict[str, Any]) -> dict[str, Any]:
     points = [{key: value for key, value in point.items() if key != "seconds"} for point in result["curve"]]
-    return {key: value for key, value in result.items() if key != "seconds"} | {"curve": points}
+    return {key: value for key, value in result.items() if not key.endswith("seconds")} | {"curve": points}
 
 
 @pytest.mark.parametrize("line", ARMS)
@@ -161,11 +161,22 @@ def test_objective_weights_are_those_of_the_belief_asked_for(start: Start) -> No
     problems, _ = oracle._choose()
     rates = oracle._rates(problems)
     assert rates is not None
-    weights = oracle._weights(problems, np.ones((len(problems), 2)), rates)
+    weights = oracle._weights(problems, rates)
     assert weights == pytest.approx((1 - rates) / (1 - rates).mean(), rel=1e-4)
 
-    flat = Run(Arm("b", curve=curve), TRAINING, start)
-    assert flat._weights(problems, np.ones((len(problems), 2)), None).tolist() == [1.0] * len(problems)
+    held = Run(Arm("b", curve=curve, prior="oracle", strength=1e6), TRAINING, start)
+    record = held.step()
+    assert record.factors["objective"] == pytest.approx(weights[record.slots], rel=1e-4)
+    assert held._weights(problems, rates).tolist() == [1.0] * len(problems)
+
+
+def test_a_prompt_s_first_rollouts_are_the_same_whatever_the_rule(start: Start) -> None:
+    records = [Run(parse_arm(line), TRAINING, start).step() for line in ("uniform", "sum_max_reward@waves=3")]
+    assert records[0].counts.tolist() != records[1].counts.tolist()
+    for slot in range(TRAINING.prompts):
+        seen = [[row.tokens for row, at in zip(r.rollouts, r.slots, strict=True) if at == slot] for r in records]
+        shared = min(map(len, seen))
+        assert shared >= 2 and seen[0][:shared] == seen[1][:shared]
 
 
 def test_rewards_teach(start: Start) -> None:

@@ -20,7 +20,7 @@ EXPERIMENT = Experiment(parse_arms("uniform,sum_max_reward"), ("sort",), (0,), T
 
 
 def untimed(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    drop = ("seconds", "wall_seconds")
+    drop = ("seconds", "generating_seconds", "wall_seconds")
     return [
         {key: value for key, value in result.items() if key not in drop}
         | {"curve": [{key: value for key, value in point.items() if key not in drop} for point in result["curve"]]}

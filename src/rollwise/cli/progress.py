@@ -60,7 +60,7 @@ class TrainingProgress:
 
 def describe(event: Mapping[str, Any]) -> str:
     """Reward, dead and informative shares and largest group of one step, those that were measured."""
-    reward = event.get("rollwise/reward_prompt_mean", event.get("reward"))
+    reward = event.get("rollwise/reward_first_wave", event.get("reward"))
     parts = [f"reward {reward:.3f}"] if reward is not None else []
     for key, label, form in (
         ("rollwise/dead_prompt_share", "dead", ".0%"),

@@ -43,7 +43,8 @@ class Arm:
         weighting: `per_rollout` or `per_prompt`.
         objective: what is ascended, or None where `curve` says so: points (p, w), straight lines between.
         weigh_by: the belief whose mean sets a prompt's objective weight: that of the allocator (`prior`), a carried one
-            kept beside it, or the true rate; so that what is ascended and how rollouts are shared can be told apart.
+            kept beside it, or the true rate; so that what is ascended and how rollouts are shared can be told apart. Only
+            weights by `prior` are seen by the allocator.
         lr, updates, schedule: of AdamW; passes over a step's rollouts; `constant`, or `linear` to 0 by rollouts spent.
     """
 

@@ -115,11 +115,12 @@ class Run:
             n_max=self.arm.n_max,
             advantage=self.arm.estimator,
             weighting=self.arm.weighting,
+            objective=self.objective if self.arm.weigh_by == "prior" else "none",
             ledger=self._ledger,
         )
         made = self._generate(step, problems, budget)
         record = step.close()
-        advantages = record.advantages * self._weights(problems, opening, rates)[record.slots]
+        advantages = record.advantages * self._weights(problems, rates)[record.slots]
         norm, trained = self._update(problems, record.slots, advantages, made)
         for source in (self.beliefs, self.weighers):
             if source is not None:
@@ -152,6 +153,7 @@ class Run:
             "tokens": at.tokens,
             "trained_rollouts": int(sum(at.metrics["trained_rollouts"])),
             "seconds": round(at.seconds, 3),
+            "generating_seconds": round(at.generating, 3),
             "warmup_steps": self.start.steps,
             "curve": at.curve,
             "metrics": at.metrics,
@@ -179,35 +181,35 @@ class Run:
         assert rates is not None
         return oracle_beliefs(rates, self.arm.strength)
 
-    def _weights(self, problems: Problems, opening: FloatArray, rates: FloatArray | None) -> FloatArray:
-        """(B,) objective weight of each prompt, frozen at the opening of the step."""
-        if self.arm.weigh_by != "prior":
-            opening = self._opening(self.weighers, problems, rates)
-        return objective_weights(self.objective, opening)
+    def _weights(self, problems: Problems, rates: FloatArray | None) -> FloatArray:
+        """(B,) objective weight of each prompt by a belief that the step does not hold, as it was at its opening."""
+        if self.arm.weigh_by == "prior":
+            return np.ones(len(problems))
+        return objective_weights(self.objective, self._opening(self.weighers, problems, rates))
 
     def _generate(self, step: Step, problems: Problems, budget: int) -> Completions:
-        """Generate, grade and report wave by wave; the step's completions in order of issue."""
-        noise = torch.rand(
-            budget, self.task.answer_tokens, generator=torch.Generator().manual_seed(self.seed * 100_003 + step.index)
-        )
+        """Generate, grade and report wave by wave; the step's completions in order of issue.
+
+        A prompt's k-th rollout has the same noise whichever arm asks for it, and in whichever wave.
+        """
+        size, longest = len(problems), self.task.answer_tokens
+        generator = torch.Generator().manual_seed(self.seed * 100_003 + step.index)
+        noise = torch.rand(size, budget, longest, generator=generator)
         with torch.no_grad():
             prefix = self.model.prefill(torch.as_tensor(problems.prompts))
         waves: list[Completions] = []
-        drawn = 0
+        paid = np.zeros(size, dtype=np.int64)
         while wave := step.next_wave():
-            size = int(wave.counts.sum())
-            made = self.model.generate(prefix, torch.as_tensor(wave.counts), noise[drawn : drawn + size])
-            answers = problems.answers[np.repeat(np.arange(len(problems)), wave.counts)]
-            right = self.task.grade(made.tokens.numpy(), answers)
-            lengths = made.lengths.tolist()
-            step.observe(
-                *(
-                    rollout.result(bool(won), tokens=length)
-                    for rollout, won, length in zip(wave.rollouts, right, lengths, strict=True)
-                )
-            )
+            slots = np.repeat(np.arange(size), wave.counts)
+            places = np.arange(len(slots)) - np.repeat(np.cumsum(wave.counts) - wave.counts, wave.counts) + paid[slots]
+            began = time.process_time()
+            made = self.model.generate(prefix, torch.as_tensor(wave.counts), noise[slots, places])
+            self.progress.generating += time.process_time() - began
+            right = self.task.grade(made.tokens.numpy(), problems.answers[slots])
+            rows = zip(wave.rollouts, right, made.lengths.tolist(), strict=True)
+            step.observe(*(rollout.result(bool(won), tokens=length) for rollout, won, length in rows))
             waves.append(made)
-            drawn += size
+            paid += wave.counts
         return Completions(
             *(torch.cat([getattr(w, name) for w in waves]) for name in ("tokens", "logprobs", "lengths"))
         )

@@ -48,5 +48,6 @@ class Progress:
     spent: int = 0
     tokens: int = 0
     seconds: float = 0.0
+    generating: float = 0.0
     curve: list[dict[str, Any]] = field(default_factory=list)
     metrics: dict[str, list[float]] = field(default_factory=dict)

@@ -234,7 +234,8 @@ class RollwiseGRPOTrainer(GRPOTrainer):
         self, columns: torch.Tensor, inputs: list[dict[str, Any]], prompts: list[Any], completions: list[Any], ids: Any
     ) -> Scores:
         device = self.accelerator.device
-        ends = {*self.eos_token_ids, self._tokenizer.pad_token_id}
+        # TRL 1.14 knows a single end token and has no list of them
+        ends = {*getattr(self, "eos_token_ids", [self._tokenizer.eos_token_id]), self._tokenizer.pad_token_id}
         facts = torch.tensor([[len(tokens), tokens[-1] not in ends] for tokens in ids], device=device)
         lengths, truncated = self.accelerator.gather(facts).cpu().numpy().T
         own = None
