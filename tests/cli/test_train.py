@@ -162,7 +162,7 @@ def arms_alive(run: Path) -> list[str]:
 
 def test_a_step_is_described_by_what_was_measured() -> None:
     event = {
-        "rollwise/reward_prompt_mean": 0.5,
+        "rollwise/reward_first_wave": 0.5,
         "rollwise/dead_prompt_share": 0.25,
         "rollwise/max_n": 12.0,
         "reward": 1,
