@@ -62,6 +62,9 @@ COVERED: dict[str, Callable[[Path, Path], None]] = {
     "make demo": make_plans("demo", "rollwise train"),
     "make test": make_plans("test", '-m "not slow"'),
     "pip install -c constraints.txt -e '.[train,report]'": extras_exist,
+    "rollwise plan --rates 0:0.3,0.2:0.4,0.8:0.3 --rollouts 8": ends_well(
+        "plan", "--rates", "0:0.3,0.2:0.4,0.8:0.3", "--rollouts", "8"
+    ),
     "rollwise train": ends_well("train", "--dry-run"),
     "rollwise train --steps 50 --utility sum_variance": ends_well(
         "train", "--steps", "50", "--utility", "sum_variance", "--dry-run"
