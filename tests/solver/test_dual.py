@@ -36,7 +36,7 @@ def test_the_minimum_is_found_and_the_floor_lies_below_it(lines, budget):
     least = min(evaluate(x)[0] + x * budget for x in tries)
     assert found.value == pytest.approx(least, abs=1e-8)
     assert found.floor <= least + 1e-9
-    assert found.low <= found.price <= found.high or found.value == pytest.approx(least, abs=1e-9)
+    assert found.low <= found.high
 
 
 def test_the_ends_spend_more_and_at_most_the_budget():
@@ -65,4 +65,6 @@ def test_a_guess_changes_the_way_and_not_the_end(start, budget):
     evaluate = of_lines([[(0.0, 0), (0.5, 2), (0.6, 5)], [(0.0, 0), (0.3, 1), (0.55, 6)], [(0.1, 0), (0.15, 4)]])
     found, guessed = (find_price(evaluate, budget, 1e-6, 2.0, start=x) for x in (0.0, start))
     assert guessed.value == pytest.approx(found.value, abs=1e-8)
-    assert guessed.low <= guessed.price <= guessed.high
+    assert guessed.low <= guessed.high and guessed.floor <= guessed.value
+    assert guessed.low == 1e-6 or evaluate(guessed.low)[1] > budget
+    assert evaluate(guessed.high)[1] <= budget or guessed.high == guessed.low

@@ -19,8 +19,8 @@ Evaluate = Callable[[float], tuple[float, float]]
 class Price:
     """Where the search ended: `low` still spends more than the budget, `high` at most the budget.
 
-    `value` is the smallest D seen, at `price`; `floor` the largest number known to be below min D, so
-    `value - floor` is what a longer search could gain. `spend` is the expected spend at `price`.
+    They are equal where one end of the range was reached. `value` is the smallest D seen, at `price` with expected spend
+    `spend`; `floor` the largest number known to be at most min D, so a longer search could gain `value - floor`.
     """
 
     value: float
@@ -55,7 +55,7 @@ def find_price(
         return _Tangent(worth + lam * budget, lam, budget - spend)
 
     def close(floor: float) -> Price:
-        return Price(best.value, best.lam, budget - best.slope, low.lam, high.lam, floor)
+        return Price(best.value, best.lam, budget - best.slope, low.lam, high.lam, min(floor, best.value))
 
     best = low = high = touch(min(max(start, lowest), highest))
     factor = 4.0
