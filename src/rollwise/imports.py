@@ -23,6 +23,15 @@ def load_function(path: str, setting: str) -> Callable[..., Any]:
         sys.path.append(os.getcwd())
     try:
         module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name and f"{module_name}.".startswith(f"{error.name}."):
+            raise RollwiseError(
+                f"{setting}: {path!r}: no module {error.name!r} in the working directory {os.getcwd()} or among the "
+                "installed packages; give 'module:function'"
+            ) from None
+        raise RollwiseError(
+            f"{setting}: {path!r}: the module imports {error.name!r}, which is not installed"
+        ) from error
     # Whatever the user's module raises while it is imported is theirs to mend.
     except Exception as error:
         reason = (str(error).splitlines() or [""])[0]
