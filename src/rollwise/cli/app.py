@@ -277,7 +277,7 @@ def lab(
     evaluate_every: Annotated[int, typer.Option(help="Steps between evaluations.")] = 25,
     baseline: Annotated[str | None, typer.Option(help="Method the others are compared to.")] = None,
     jobs: Annotated[int | None, typer.Option(help="Processes; default one per core.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the results; resumes.")] = Path("runs/lab/latest"),
+    out: Annotated[Path | None, typer.Option(help="Folder of the results; resumes. Default below runs/lab.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Methods on a language model that trains in seconds, seed by seed, at equal rollouts."""

@@ -39,7 +39,7 @@ def run(
     evaluate_every: int = 25,
     baseline: str | None = None,
     jobs: int | None = None,
-    out: str | Path = "runs/lab/latest",
+    out: str | Path | None = None,
     progress: bool = True,
 ) -> dict[str, Any]:
     """Run what is missing in the folder `out` and summarise it, JSON-able.
@@ -47,6 +47,7 @@ def run(
     Args:
         tasks: names, or several joined by commas.
         methods: arms (`rollwise.lab.arms`), joined by commas.
+        out: folder of the results; by default one below runs/lab for each set of shared settings.
         every: settings of all arms that do not set them, such as "loss=dapo".
         seeds: how many, or a range such as "10-19".
         others: as in `rollwise.lab.training.Training` and `rollwise.lab.warmup.Warmup`.
@@ -56,7 +57,7 @@ def run(
     """
     try:
         from rollwise.lab.arms import parse_arm, parse_arms
-        from rollwise.lab.runs import Experiment, run_experiment
+        from rollwise.lab.runs import Experiment, default_folder, run_experiment
         from rollwise.lab.summary import summarise
         from rollwise.lab.training import Training
         from rollwise.lab.warmup import Warmup
@@ -81,10 +82,11 @@ def run(
         numbers,
         Training(warmup, steps, prompts, rollouts, until, evaluate_every),
     )
+    folder = Path(out) if out is not None else default_folder(experiment.training)
     with LabProgress(len(arms) * len(experiment.tasks) * len(numbers), show=progress) as shown:
-        results = run_experiment(experiment, out, jobs=jobs, report=shown.result, say=shown.say)
+        results = run_experiment(experiment, folder, jobs=jobs, report=shown.result, say=shown.say)
     return {
-        "out": str(out),
+        "out": str(folder),
         "tasks": list(experiment.tasks),
         "seeds": list(experiment.seeds),
         "budget": prompts * rollouts,

@@ -6,6 +6,7 @@ seeds differ far more than arms do.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import multiprocessing
 import os
@@ -154,9 +155,7 @@ def check_folder(experiment: Experiment, folder: Path) -> None:
     Raises:
         RollwiseError: if the folder holds runs with other shared settings.
     """
-    shared = asdict(experiment.training)
-    for own in ("task", "seed"):
-        del shared["warmup"][own]
+    shared = shared_settings(experiment.training)
     path = folder / "experiment.json"
     if path.exists():
         there = json.loads(path.read_text())["training"]
@@ -168,6 +167,20 @@ def check_folder(experiment: Experiment, folder: Path) -> None:
             )
         return
     write_text(path, json.dumps({"training": shared, "machine": describe_machine()}, indent=2) + "\n")
+
+
+def shared_settings(training: Training) -> dict[str, Any]:
+    """What all runs of a folder have in common."""
+    shared = asdict(training)
+    for own in ("task", "seed"):
+        del shared["warmup"][own]
+    return shared
+
+
+def default_folder(training: Training) -> Path:
+    """A folder of its own for each set of shared settings, so that the same command goes on where it stopped."""
+    text = json.dumps(shared_settings(training), sort_keys=True)
+    return Path("runs/lab") / hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
 
 
 def describe_machine() -> dict[str, Any]:
