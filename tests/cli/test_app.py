@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,31 @@ def complaint(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     assert err.startswith("rollwise: ") and err.count("\n") == 1
     assert list(Path().iterdir()) == []
     return err.removeprefix("rollwise: ").rstrip()
+
+
+def test_without_a_command_the_help_is_printed_as_it_is_laid_out(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = []
+    for arguments in ([], ["--help"]):
+        assert status_of(arguments) == 0
+        shown.append(capsys.readouterr())
+    assert shown[0].out.rstrip() == shown[1].out.rstrip() and shown[0].err == ""
+    lines = [line.split()[:1] for line in shown[0].out.splitlines()]
+    assert all([command] in lines for command in ("train", "solve", "plan", "report", "doctor"))
+    assert status_of(["analyze"]) == 0
+    assert "difficulty" in capsys.readouterr().out
+
+
+def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of(["--version"]) == 0
+    assert capsys.readouterr().out == f"rollwise {metadata.version('rollwise')}\n"
+
+
+@pytest.mark.parametrize("command", ["plan", "train"])
+def test_the_help_of_an_objective_shows_one_that_can_be_typed(
+    capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    assert status_of([command, "--help"]) == 0
+    assert "such as pass@4" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_misspelt_command_or_flag_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -104,6 +130,8 @@ def test_doctor_finds_every_hook_in_the_installed_trl(capsys: pytest.CaptureFixt
     found = json.loads(capsys.readouterr().out)
     assert found["hook _calculate_rewards"]["ok"] and found["hook _generate_and_score_completions"]["ok"]
     assert found["solver"]["ok"] and found["TRL adapter"]["ok"]
+    assert found["rollwise"] == {"detail": metadata.version("rollwise")}
+    assert {type(entry["ok"]) for entry in found.values() if "ok" in entry} == {bool}
 
 
 def test_doctor_says_how_a_changed_hook_differs() -> None:

@@ -42,7 +42,7 @@ def test_greedy_accuracy_is_the_share_of_exact_answers_whatever_the_batch(loaded
     alone = [complete(holder(loaded), [row["prompt"]], config, sample=False)[0] == row["answer"] for row in rows]
     assert 0 < sum(alone) < 12
     assert result["greedy"] == pytest.approx(sum(alone) / 12)
-    assert result["prompts"] == 12 and result["unknown"] == 0
+    assert type(result["prompts"]) is int and result["prompts"] == 12 and result["unknown"] == 0
 
 
 def test_measuring_twice_gives_the_same_and_leaves_the_generator_alone(loaded: Any, config: RunConfig) -> None:

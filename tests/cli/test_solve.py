@@ -7,7 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from rollwise.cli.solve import run
+from rollwise.cli.solve import Problem, fits, run
+from rollwise.cli.solve_lines import lines
 from rollwise.solver import load_table
 from rollwise.solver.prices import index_table
 from rollwise.types import RollwiseError
@@ -68,12 +69,29 @@ def test_large_steps_are_simulated_below_their_bound(utility, method):
         assert sum(sizes) == pytest.approx(128, abs=0.3) and len(sizes) == found["waves"] == 4
 
 
+def test_the_size_that_the_error_suggests_is_the_largest_that_fits():
+    problem = Problem(get_utility("sum_variance"), 32, 256, (1.0, 1.0), None)
+    assert [prompts for prompts in range(1, 33) if fits(problem, prompts)] == [1, 2, 3, 4, 5, 6]
+
+
+def test_people_read_percentages_and_words_in_place_of_fractions_and_none():
+    found = dict(line.split(maxsplit=1) for line in lines(run("min_variance", 4, 32)))
+    assert (found["gain"], found["gap"], found["prior"]) == ("72.5 %", "27.8 %", "Beta(1,1)")
+    assert (found["max_per_prompt"], found["waves"], found["states"]) == ("none", "one rollout at a time", "337,013")
+    assert (found["value"], found["value_error"]) == ("0.082868", "none, the value is exact")
+    assert "None" not in " ".join(lines(run("min_variance", 2, 3)) + lines(run("sum_variance", 2, 6, method="waves")))
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         ({"utility": "min_var"}, "min_variance"),
         ({"prompts": 0}, "prompts 0"),
-        ({"prompts": 12, "budget": 96}, "memory_limit"),
+        ({"prompts": 12, "budget": 96}, "use --method index or --method waves, or --prompts 6 --budget 48$"),
+        (
+            {"utility": "sum_variance", "prompts": 32, "budget": 256},
+            "use --method index or --method waves, or --prompts 6 --budget 48$",
+        ),
         ({"max_per_prompt": 3}, "max_per_prompt 3"),
         ({"method": "indx"}, "index"),
         ({"waves": 4}, "method waves"),

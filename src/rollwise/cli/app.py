@@ -13,6 +13,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,7 +26,6 @@ from rollwise.types import RollwiseError
 
 app = typer.Typer(
     name="rollwise",
-    help="Spend a fixed rollout budget where it teaches the model most.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -53,6 +53,9 @@ def status_of(arguments: Sequence[str]) -> int:
     except RollwiseError as error:
         return say(str(error), 2)
     except USAGE_ERROR as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # a command group without a command: its help, as with --help
+            print(error.format_message())
+            return 0
         return say(error.format_message(), 2)
     except (KeyboardInterrupt, typer.Abort):
         return say("interrupted", INTERRUPTED)
@@ -64,6 +67,22 @@ def status_of(arguments: Sequence[str]) -> int:
             traceback.print_exc()
         kind = "" if type(error).__name__ == "ArmFailure" else f"unexpected {type(error).__name__}: "
         return say(f"{kind}{error}", 1)
+
+
+def say_version(wanted: bool) -> None:
+    """Print the version and end, where it was asked for."""
+    if wanted:
+        print(f"rollwise {metadata.version('rollwise')}")
+        raise typer.Exit
+
+
+@app.callback()
+def start(
+    version: Annotated[
+        bool, typer.Option("--version", callback=say_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Spend a fixed rollout budget where it teaches the model most."""
 
 
 def say(message: str, status: int) -> int:
@@ -89,7 +108,9 @@ def train(
     waves: Annotated[int | None, typer.Option(help="Decisions per step.")] = None,
     weighting: Annotated[str | None, typer.Option(help="per_rollout or per_prompt.")] = None,
     prior: Annotated[str | None, typer.Option(help="A Beta a,b; empirical; or carried.")] = None,
-    objective: Annotated[str | None, typer.Option(help="none, mean, log, pass@k or module:function.")] = None,
+    objective: Annotated[
+        str | None, typer.Option(help="none, mean, log, pass@k (such as pass@4) or module:function.")
+    ] = None,
     compare_uniform: Annotated[
         bool | None, typer.Option("--compare-uniform/--no-compare-uniform", help="Also train with uniform allocation.")
     ] = None,
@@ -189,6 +210,7 @@ def solve(
     """What a step's allocation is worth, beside uniform and a bound that no allocation beats."""
     from rollwise.beliefs import parse_prior
     from rollwise.cli import solve as command
+    from rollwise.cli.solve_lines import lines
 
     result = command.run(
         utility=utility,
@@ -201,10 +223,7 @@ def solve(
         prior=parse_prior(prior),
         save=save,
     )
-    lines = [
-        f"{key:<16} {value:.6f}" if isinstance(value, float) else f"{key:<16} {value}" for key, value in result.items()
-    ]
-    show(lines, result, as_json)
+    show(lines(result), result, as_json)
 
 
 @app.command()
@@ -218,7 +237,9 @@ def plan(
     method: Annotated[
         list[str] | None, typer.Option(help="uniform, a utility of adaroll, or an allocator; several times.")
     ] = None,
-    objective: Annotated[str, typer.Option(help="none, mean, log, pass@k or module:function.")] = "none",
+    objective: Annotated[
+        str, typer.Option(help="none, mean, log, pass@k (such as pass@4) or module:function.")
+    ] = "none",
     advantage: Annotated[str, typer.Option(help="Estimator that w(p) is for.")] = "dr_grpo",
     belief: Annotated[
         str, typer.Option(help="Beta the methods open with, a,b, or 'pool' for the fitted one.")
@@ -328,7 +349,7 @@ def doctor(as_json: AsJson = False) -> None:
 
     findings = examine()
     if as_json:
-        show([], {found.what: {"ok": found.ok, "detail": found.detail} for found in findings}, True)
+        show([], {found.what: found.as_json() for found in findings}, True)
     else:
         table = Table.grid(padding=(0, 2))
         for found in findings:

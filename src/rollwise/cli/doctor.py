@@ -28,6 +28,10 @@ class Finding:
     ok: bool | None
     detail: str
 
+    def as_json(self) -> dict[str, Any]:
+        """The finding as JSON data; `ok` stands only where there is a verdict."""
+        return {"detail": self.detail} if self.ok is None else {"ok": self.ok, "detail": self.detail}
+
 
 def examine() -> list[Finding]:
     """Look at everything; never raises for something that is missing or broken."""

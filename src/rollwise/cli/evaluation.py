@@ -26,7 +26,7 @@ def evaluate(trainer: Any, inputs: Inputs, config: RunConfig) -> dict[str, float
         scores = {"greedy": measure(trainer, inputs, config, samples=1, sample=False)}
         if config.evaluation.samples:
             scores["sampled"] = measure(trainer, inputs, config, samples=config.evaluation.samples, sample=True)
-    result = {"prompts": float(len(inputs.eval_rows or []))}
+    result: dict[str, float] = {"prompts": len(inputs.eval_rows or [])}
     for kind, values in scores.items():
         known = [value for value in values if not math.isnan(value)]
         result[kind] = sum(known) / len(known) if known else math.nan

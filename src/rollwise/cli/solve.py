@@ -13,7 +13,7 @@ import numpy as np
 
 from rollwise.solver import cached_solve, save_table
 from rollwise.solver.bounds import upper_bound
-from rollwise.solver.exact import is_folded
+from rollwise.solver.exact import MEMORY_LIMIT, is_folded, table_bytes
 from rollwise.solver.minimum import stand_in
 from rollwise.solver.plan import plan_wave
 from rollwise.solver.policies import evaluate_rule
@@ -153,6 +153,7 @@ def check(
 
 def exact(problem: Problem, save: str | Path | None) -> dict[str, Any]:
     """The optimum by backward induction."""
+    check_size(problem)
     solved = cached_solve(problem.utility, problem.prompts, problem.budget, problem.prior, problem.max_per_prompt)
     if save is not None:
         save_table(solved, save)
@@ -165,6 +166,25 @@ def exact(problem: Problem, save: str | Path | None) -> dict[str, Any]:
         "table_bytes": solved.choices.nbytes + solved.values.nbytes,
         "seconds": solved.seconds,
     }
+
+
+def check_size(problem: Problem) -> None:
+    """Raise RollwiseError where the exact table would not fit in memory, with the settings that would do."""
+    if fits(problem, problem.prompts):
+        return
+    most = next((prompts for prompts in range(problem.prompts - 1, 1, -1) if fits(problem, prompts)), None)
+    fewer = f", or --prompts {most} --budget {most * problem.budget // problem.prompts}" if most else ""
+    raise RollwiseError(
+        f"an exact table for {problem.prompts} prompts and budget {problem.budget} takes more than "
+        f"{MEMORY_LIMIT / 2**30:.3g} GiB; use --method index or --method waves{fewer}"
+    )
+
+
+def fits(problem: Problem, prompts: int) -> bool:
+    """Whether the exact table of that many prompts, at the same rollouts per prompt, fits in memory."""
+    budget = prompts * problem.budget // problem.prompts
+    folded = is_folded(problem.utility.table(problem.cap), problem.prior)
+    return table_bytes(prompts, budget, min(problem.cap, budget), folded, True, MEMORY_LIMIT) <= MEMORY_LIMIT
 
 
 def index(problem: Problem, draws: int, save: str | Path | None) -> dict[str, Any]:
