@@ -17,7 +17,9 @@ import yaml
 from rich.console import Console
 
 from rollwise.cli.app import status_of
+from rollwise.cli.config import read_config
 from rollwise.cli.progress import TrainingProgress, describe
+from rollwise.cli.train import plan
 
 SMALL = ("--steps", "2", "--prompts-per-step", "4", "--rollouts-per-prompt", "4")
 FEW_ROWS = ("--set", "data.limit=40", "--set", "eval_data.limit=12", "--set", "evaluation.samples=2")
@@ -40,6 +42,9 @@ def test_json_alone_is_on_standard_output(trained: tuple[Path, subprocess.Comple
     result = json.loads(done.stdout)
     assert result["rollouts_spent"] == {"uniform": 32, "adaroll": 32}
     assert set(result["evaluation"]["adaroll"]) == {"prompts", "greedy", "sampled", "unknown"}
+    assert result["shares"]["uniform"]["dead_prompt_share"] == pytest.approx(
+        1 - result["shares"]["uniform"]["informative_rollout_share"]
+    )
     assert result["before"]["prompts"] == result["evaluation"]["uniform"]["prompts"] == 12
 
 
@@ -48,7 +53,7 @@ def test_progress_is_plain_lines_on_standard_error(trained: tuple[Path, subproce
     for arm in ("uniform", "adaroll"):
         last = [line for line in lines if line.startswith(arm) and "step 2/2" in line]
         assert len(last) == 1 and "rollouts 32/32" in last[0]
-        assert all(part in last[0] for part in ("reward", "dead", "informative", "largest n"))
+        assert all(part in last[0] for part in ("reward", "dead prompts", "informative rollouts", "largest n"))
     assert "\x1b" not in trained[1].stderr
 
 
@@ -167,12 +172,44 @@ def test_a_step_is_described_by_what_was_measured() -> None:
         "rollwise/max_n": 12.0,
         "reward": 1,
     }
-    assert describe(event) == "reward 0.500  dead 25%  largest n 12"
+    assert describe(event) == "reward 0.500  dead prompts  25%  largest n  12"
     assert describe({"reward": 0.25}) == "reward 0.250"
 
 
-def test_bars_are_drawn_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    console = Console(force_terminal=True, width=100)
-    with TrainingProgress(["a"], steps=4, budget=8, console=console) as progress:
-        progress.step("a", {"step": 4, "seconds": 1.0, "reward": 0.5})
-    assert "4/4" in capsys.readouterr().out
+def measured(dead: float, informative: float) -> dict[str, float]:
+    shares = {"rollwise/dead_prompt_share": dead, "rollwise/informative_rollout_share": informative}
+    return {"step": 60, "seconds": 61.0, "reward": 0.5, "rollwise/max_n": 48.0, **shares}
+
+
+def test_lines_of_several_arms_stand_under_each_other() -> None:
+    low, high = describe(measured(0.0, 1.0)), describe(measured(0.38, 0.07))
+    for label in ("dead prompts", "informative rollouts", "largest n"):
+        assert low.index(label) == high.index(label)
+    assert len(low) == len(high)
+
+
+def test_bars_on_a_terminal_of_80_columns_show_every_number_and_the_time(capsys: pytest.CaptureFixture[str]) -> None:
+    console = Console(force_terminal=True, width=80, color_system=None)
+    with TrainingProgress(["uniform", "adaroll"], steps=60, budget=256, console=console) as progress:
+        progress.step("uniform", measured(0.0, 1.0))
+        progress.step("adaroll", measured(0.38, 0.07))
+    head, names, uniform, adaroll = capsys.readouterr().out.splitlines()[-5:-1]
+    assert head.split()[-3:] == ["dead", "informative", "largest"]
+    assert names.split() == ["arm", "step", "reward", "prompts", "rollouts", "n", "time"]
+    assert adaroll.split()[2:] == ["60/60", "0.500", "38%", "7%", "48", "0:00:00"]
+    assert max(map(len, (names, uniform, adaroll))) <= 80
+    assert [uniform.index("%"), len(uniform)] == [adaroll.index("%"), len(adaroll)]
+
+
+def test_lines_above_the_bars_break_between_words_on_a_terminal_only(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "word-with-hyphens " * 9
+    for terminal, lines in ((True, 3), (False, 1)):
+        TrainingProgress(["a"], 4, 8, Console(force_terminal=terminal, width=80, color_system=None)).say(words)
+        out = capsys.readouterr().out
+        assert len(out.splitlines()) == lines and set(out.split()) == {"word-with-hyphens"}
+
+
+def test_the_summary_fits_in_80_columns() -> None:
+    lines = plan(read_config(None, {"method.objective": "pass@4", "method.utility": "min_squared_advantage"}))
+    assert max(map(len, lines)) < 80
+    assert "budget       60 steps, 15,360 rollouts an arm" in lines

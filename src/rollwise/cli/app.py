@@ -132,6 +132,7 @@ def train(
 ) -> None:
     """Train with a fixed rollout budget per step; without arguments, the demo: adaptive against uniform."""
     from rollwise.cli.config import read_config
+    from rollwise.cli.result import result_lines
     from rollwise.cli.train import plan
     from rollwise.cli.train import train as run_training
 
@@ -178,18 +179,6 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
         except yaml.YAMLError:
             raise RollwiseError(f"--set {key}: {value!r} is not a YAML value") from None
     return found
-
-
-def result_lines(result: dict[str, Any]) -> list[str]:
-    """The closing lines of a training run."""
-    from rollwise.cli.train import scores
-
-    lines = [f"before training: {scores(result['before'])}"] if result["before"] else []
-    for name, spent in result["rollouts_spent"].items():
-        after = result["evaluation"][name]
-        measured = f", {scores(after)}" if after else ""
-        lines.append(f"{name}: {spent} rollouts in {result['seconds'][name]:.0f} s{measured}")
-    return [*lines, f"run folder: {result['run']}", *([f"report: {result['report']}"] if result["report"] else [])]
 
 
 @app.command()

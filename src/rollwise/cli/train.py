@@ -21,6 +21,7 @@ from typing import Any
 from rollwise.cli.config import RunConfig
 from rollwise.cli.preflight import Inputs, check_inputs, check_trainer_fields, is_adaptive, load_inputs, make_config
 from rollwise.cli.progress import TrainingProgress
+from rollwise.cli.result import fold, mean_shares, scores
 from rollwise.cli.run_folder import RunFolder, free_path, installed_versions
 from rollwise.types import RollwiseError
 
@@ -52,12 +53,13 @@ def summary(config: RunConfig, inputs: Inputs) -> list[str]:
     arms = config.planned_arms()
     held_out = "none" if inputs.eval_rows is None else f"{len(inputs.eval_rows)} prompts"
     lines = [
-        f"trainer      TRL {versions.get('trl', '?')} on transformers {versions.get('transformers', '?')}, "
+        f"trainer      TRL {versions.get('trl', '?')}, transformers {versions.get('transformers', '?')}, "
         f"torch {versions.get('torch', '?')}",
         f"model        {config.model}",
         f"data         {len(inputs.rows)} prompts; evaluation: {held_out}",
         f"step         B = {config.prompts_per_step} prompts x G = {config.rollouts_per_prompt} rollouts "
-        f"= N = {config.budget} rollouts, {config.steps} steps, {config.budget * config.steps} rollouts an arm",
+        f"= N = {config.budget} rollouts",
+        f"budget       {config.steps} steps, {config.budget * config.steps:,} rollouts an arm",
     ]
     for arm in arms:
         if not is_adaptive(arm):
@@ -68,7 +70,7 @@ def summary(config: RunConfig, inputs: Inputs) -> list[str]:
             f"arm          {arm.name}: {arm.allocator} ({arm.utility}), {decisions}, n_min {arm.n_min}, "
             f"prior {arm.prior}, objective {arm.objective}, weighting {arm.weighting}"
         )
-    return lines
+    return [piece for line in lines for piece in fold(line, indent=13)]
 
 
 def train(config: RunConfig) -> dict[str, Any]:
@@ -103,6 +105,7 @@ def train(config: RunConfig) -> dict[str, Any]:
         "seconds": {name: results[name]["seconds"] for name in arms},
         "before": results[arms[0]].get("before"),
         "evaluation": {name: results[name].get("after") for name in arms},
+        "shares": {name: mean_shares(folder.path / name / "metrics.jsonl") for name in arms},
     }
 
 
@@ -193,11 +196,6 @@ def on_gpu() -> bool:
     import torch
 
     return bool(torch.cuda.is_available())
-
-
-def scores(evaluation: Mapping[str, float]) -> str:
-    """ "greedy 0.512, sampled 0.433" of an evaluation."""
-    return ", ".join(f"{kind} {evaluation[kind]:.3f}" for kind in ("greedy", "sampled") if kind in evaluation)
 
 
 def write_report(run: Path) -> str | None:
