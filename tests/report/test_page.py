@@ -19,6 +19,24 @@ def test_the_page_holds_every_figure_and_number_and_fetches_nothing(finished_run
         assert text in page
 
 
+def test_the_title_names_the_run_folder_its_methods_and_its_model(finished_run: Path) -> None:
+    page = write(finished_run).read_text()
+    title = f"{finished_run.name} · adaroll (min_variance) against uniform on embedded"
+    assert f"<title>{title} · rollwise</title>" in page and f"<h1>{title}</h1>" in page
+
+
+def test_a_narrow_page_shows_whole_figures_and_the_results_first(finished_run: Path) -> None:
+    page = write(finished_run).read_text()
+    head = re.findall(r"<th(?: [^>]*)?>(.*?)</th>", page)
+    assert head[:3] == ["arm", "greedy<br>accuracy", "sampled<br>accuracy"]
+    cells = re.findall(r"<td(?: [^>]*)?>(.*?)</td>", page[page.index("</span>adaroll") :])
+    assert cells[0].startswith("0.600") and cells[1].startswith("0.500") and cells[5] == "960"
+    style = page[page.index("<style>") : page.index("</style>")]
+    assert "max-width: 100%" in re.findall(r"figure svg \{([^}]*)\}", style)[0]
+    widths = [int(width) for width in re.findall(r"min-width: (\d+)px", style)]
+    assert all(width <= 200 for width in widths)
+
+
 def test_what_the_user_wrote_is_escaped(finished_run: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(finished_run, tmp_path / "copy")
     record = json.loads((copy / "run.json").read_text()) | {"status": "failed", "error": "<script>alert(1)</script>"}

@@ -319,7 +319,9 @@ def lab(
 
 @app.command()
 def report(
-    run_folder: Annotated[Path, typer.Argument(help="A folder that `rollwise train` wrote.")],
+    run_folder: Annotated[
+        Path, typer.Argument(help="A folder that `rollwise train` wrote, or the start of its name: the latest.")
+    ],
     as_json: AsJson = False,
 ) -> None:
     """Rebuild report.html of a run folder."""
@@ -327,8 +329,12 @@ def report(
         from rollwise.report import write
     except ImportError as error:
         raise RollwiseError(f"report: {error.name} is not installed; pip install 'rollwise[report]'") from None
-    page = str(write(run_folder))
-    show([f"report: {page}"], {"report": page}, as_json)
+    from rollwise.report.run_search import find_run
+
+    run = find_run(run_folder)
+    page = str(write(run))
+    lines = [f"run folder: {run} (the latest whose name starts with {run_folder.name})"] if run != run_folder else []
+    show([*lines, f"report: {page}"], {"run": str(run), "report": page}, as_json)
 
 
 @app.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import jinja2
@@ -35,6 +36,7 @@ def render(run: RunData) -> str:
     adaptive = any(arm.adaptive and len(arm.n) for arm in run.arms)
     return environment.get_template("page.html.j2").render(
         name=run.config["name"],
+        title=title(run),
         status=run.record["status"],
         error=run.record.get("error"),
         started=run.record.get("started", "")[:16].replace("T", " "),
@@ -51,6 +53,15 @@ def render(run: RunData) -> str:
         several=len(run.arms) > 1,
         seed=run.config["seed"],
     )
+
+
+def title(run: RunData) -> str:
+    """ "demo-20260101 · adaroll (min_variance) against uniform on embedded": run folder, methods, model."""
+    adaptive = [f"{arm.method['allocator']} ({arm.method['utility']})" for arm in run.arms if arm.adaptive]
+    even = [arm.method["allocator"] for arm in run.arms if not arm.adaptive]
+    methods = " against ".join(", ".join(dict.fromkeys(part)) for part in (adaptive, even) if part)
+    model = Path(str(run.config["model"])).name
+    return f"{run.path.resolve().name} · {methods} on {model}"
 
 
 def arm_row(arm: ArmData, run: RunData) -> dict[str, Any]:
