@@ -14,6 +14,7 @@ from rollwise.allocators import Uniform
 from rollwise.cli import plan
 from rollwise.cli.app import status_of
 from rollwise.cli.plan_input import read_counts, read_pool, read_rates
+from rollwise.cli.plan_verdict import verdicts
 from rollwise.pool import Pool
 from rollwise.types import RollwiseError
 
@@ -73,6 +74,27 @@ def test_ceilings_and_objective_weights_are_those_of_the_pool() -> None:
     at = weights["rates"].index(0.05)
     assert weights["asked"][at] == pytest.approx(3.43, abs=0.005)
     assert weights["applied"]["32"][at] == pytest.approx(3.17, abs=0.005)
+
+
+def test_the_verdict_calls_lower_or_higher_only_what_lies_beyond_the_interval() -> None:
+    uniform = {"dead_prompt_share": 0.2, "informative_rollout_share": 0.8}
+    found = {"dead_prompt_share": 0.1, "informative_rollout_share": 0.78}
+    exact = uniform | {"standard_error": dict.fromkeys(uniform, 0.0)}
+    rough = found | {"standard_error": dict.fromkeys(uniform, 0.02)}
+    assert verdicts({"uniform": exact, "sum_variance": rough}, uniform) == [
+        "sum_variance against uniform: dead prompts lower (10.0% against 20.0%); "
+        "informative rollouts not told apart (78.0% against 80.0%)"
+    ]
+    sure = found | {"dead_prompt_share": 0.3, "standard_error": dict.fromkeys(uniform, 0.001)}
+    assert verdicts({"x": sure}, uniform) == [
+        "x against uniform: dead prompts higher (30.0% against 20.0%); informative rollouts lower (78.0% against 80.0%)"
+    ]
+
+
+def test_a_plan_judges_adaptive_methods_though_uniform_was_not_asked_for() -> None:
+    found = plan.run(**SMALL | {"methods": ("sum_variance",), "draws": 60})
+    assert found["verdicts"][0].startswith("sum_variance against uniform: dead prompts lower (")
+    assert "against 22.2%)" in found["verdicts"][0]
 
 
 def test_counts_are_read_in_every_form(tmp_path: Path) -> None:
@@ -145,6 +167,11 @@ def test_the_command_prints_tables_and_writes_a_picture(
     )
     out = capsys.readouterr().out
     assert "22.2%" in out and "sum_variance" in out and "0.925" in out
+    assert max(map(len, out.splitlines())) <= 80
+    words = " ".join(out.split())
+    for legend in ("n: rollouts of a prompt", "w(p): weight of a prompt's gradient", "below 1 is better"):
+        assert legend in words
+    assert "sum_variance against uniform: dead prompts" in words
     assert list(tmp_path.iterdir()) == []
     arguments = ["--rates", "0:0.3,0.5:0.7", "--rollouts", "4", "--method", "uniform", "--objective", "log"]
     assert status_of(["plan", *arguments, "--picture", "plan.png", "--json"]) == 0

@@ -242,6 +242,7 @@ def plan(
 ) -> None:
     """Before any GPU time: dead and informative shares, allocation, weight curves and what allocation can save."""
     from rollwise.cli import plan as command
+    from rollwise.cli.plan_tables import tables
 
     result = command.run(
         rates=rates,
@@ -263,7 +264,7 @@ def plan(
     if as_json:
         show([], result, True)
     else:
-        Console(highlight=False).print(command.tables(result))
+        Console(highlight=False).print(tables(result))
 
 
 @app.command()

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Group
-from rich.table import Table
 
 from rollwise.allocators import Allocator, Uniform, get_allocator
 from rollwise.beliefs import FLAT, parse_prior
 from rollwise.ceiling import ceiling
 from rollwise.cli.plan_input import read_pool
+from rollwise.cli.plan_verdict import verdicts
 from rollwise.effective_weight import WeightCurve, exact_weight, measured_weight, play_coins
 from rollwise.objectives import expected_weight, get_objective
 from rollwise.pool import Pool
@@ -27,7 +26,6 @@ from rollwise.utilities import UTILITIES
 METHODS = ("uniform", "min_variance", "sum_variance")
 EDGES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
 QUANTILES = (0, 25, 50, 75, 90, 100)
-SHOWN = (0, 50, 90, 100)
 SHARES = ("dead_prompt_share", "informative_rollout_share", "unsolved_share")
 SMALL_GROUP = 4
 FEWEST = 50
@@ -89,6 +87,7 @@ def run(
         "advantage": advantage,
         "simulated_steps": steps,
         "methods": found,
+        "verdicts": verdicts(found, uniform_shares(pool, rollouts)),
         "ceilings": [asdict(ceiling(pool, name, rollouts)) for name in goals],
         "objective": objective_curve(goal, opening, rollouts),
         "warnings": warnings_of(pool, rollouts),
@@ -118,11 +117,9 @@ def look(
     """Shares, quantiles of n and w(p) of one method."""
     inside = pool.coarse(EDGES)
     if isinstance(rule, Uniform) and advantage != "grpo_batch":
-        dead = pool.dead_share(rollouts)
-        shares = {name: (dead, 1 - dead, pool.unsolved_share(rollouts))[k] for k, name in enumerate(SHARES)}
         kept = inside.rates[(inside.rates > 0) & (inside.rates < 1)]
         return {
-            **shares,
+            **uniform_shares(pool, rollouts),
             "standard_error": dict.fromkeys(SHARES, 0.0),
             "n": {str(q): float(rollouts) for q in QUANTILES},
             "n_shares": {str(rollouts): 1.0},
@@ -148,6 +145,12 @@ def look(
         "n_shares": {str(n): float((sizes == n).mean()) for n in np.unique(sizes)},
         "weight": as_lists(curve),
     }
+
+
+def uniform_shares(pool: Pool, rollouts: int) -> dict[str, float]:
+    """`SHARES` under uniform allocation, computed."""
+    dead = pool.dead_share(rollouts)
+    return dict(zip(SHARES, (dead, 1 - dead, pool.unsolved_share(rollouts)), strict=True))
 
 
 def as_lists(curve: WeightCurve | None) -> dict[str, list[float]]:
@@ -184,42 +187,3 @@ def warnings_of(pool: Pool, rollouts: int) -> list[str]:
             f"{hopeless:.0%} of the prompts succeed less than once in 100 rollouts; consider leaving them out"
         )
     return found
-
-
-def tables(result: dict[str, Any]) -> Group:
-    """The result for a terminal."""
-    methods: dict[str, Any] = result["methods"]
-    shape = Table("method", "dead prompts", "informative", "unsolved", "n at 0, 50, 90, 100 %")
-    for name, found in methods.items():
-        shares = [
-            f"{found[key]:.1%}" + (f" ±{1.96 * error:.1%}" if (error := found["standard_error"][key]) else "")
-            for key in SHARES
-        ]
-        shape.add_row(name, *shares, "  ".join(f"{found['n'][str(q)]:g}" for q in SHOWN))
-    curves = Table("w(p)", *methods)
-    rates = sorted({rate for found in methods.values() for rate in found["weight"]["rates"]})
-    for rate in rates:
-        row = []
-        for found in methods.values():
-            at = dict(zip(found["weight"]["rates"], zip(found["weight"]["weight"], found["weight"]["high"])))
-            value, high = at.get(rate, (np.nan, np.nan))
-            row.append(f"{value:.2f}" + (f" ±{high - value:.2f}" if high > value else ""))
-        curves.add_row(f"p = {rate:.3f}", *row)
-    best = Table("variance against uniform, same rollouts", "knows p", "learns p")
-    for found in result["ceilings"]:
-        best.add_row(f"objective {found['objective']}", f"{found['oracle']:.3f}", f"{found['belief']:.3f}")
-    head = (
-        f"{result['source']}: mean rate {result['mean_rate']:.3f}; a step of {result['prompts']} prompts x "
-        f"{result['rollouts_per_prompt']} rollouts = {result['budget']}"
-    )
-    goal = result["objective"]
-    extra: list[Any] = []
-    if goal["name"] not in ("none", "mean"):
-        weights = Table(f"weight of {goal['name']}", "asked", *(f"after {n}" for n in goal["applied"]))
-        for k, rate in enumerate(goal["rates"]):
-            weights.add_row(
-                f"p = {rate:g}", f"{goal['asked'][k]:.2f}", *(f"{row[k]:.2f}" for row in goal["applied"].values())
-            )
-        extra.append(weights)
-    notes = [f"warning: {line}" for line in result["warnings"]]
-    return Group(head, shape, curves, *extra, best, *notes)
