@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from rollwise.cli import doctor
-from rollwise.cli.app import parse_settings, status_of
+from rollwise.cli.app import status_of
+from rollwise.cli.train_flags import parse_settings
 from rollwise.types import RollwiseError
 
 
@@ -167,3 +168,13 @@ def test_without_typer_the_command_says_what_to_install() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "rollwise: typer is not installed; the command line needs: pip install 'rollwise[cli]'\n"
+
+
+def test_commands_of_plain_lines_load_no_library_they_do_not_use() -> None:
+    code = (
+        "import sys; from rollwise.cli.app import status_of;"
+        "status = status_of(['solve', '--prompts', '2', '--budget', '4']);"
+        "print(status, sorted({'pandas', 'torch', 'trl', 'matplotlib', 'rollwise.cli.config'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "0 []"

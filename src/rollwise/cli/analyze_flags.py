@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 app = typer.Typer(help="Analyses that need no model: difficulty, allocation, beliefs.", no_args_is_help=True)
 Pools = Annotated[list[str] | None, typer.Option("--pool", help="beta:a,b, hard, rlvr, or a file; several times.")]
@@ -20,10 +19,11 @@ def difficulty(
 ) -> None:
     """Rollouts until first solved, and the entropy of their histogram."""
     from rollwise.cli import analyze
+    from rollwise.cli.output import show_tables
 
     show(result := analyze.run_difficulty(pool or ["beta:1,1", "hard", "easy", "rlvr"], limit), as_json)
     if not as_json:
-        Console(highlight=False).print(analyze.difficulty_table(result))
+        show_tables(analyze.difficulty_table(result))
 
 
 @app.command()
@@ -38,11 +38,12 @@ def allocation(
 ) -> None:
     """Who gets how many rollouts under each utility, and whether what was published holds."""
     from rollwise.cli import analyze
+    from rollwise.cli.output import show_tables
 
     result = analyze.run_allocation(pool or ["hard", "easy"], prompts, budget, steps, seed, waves)
     show(result, as_json)
     if not as_json:
-        Console(highlight=False).print(analyze.allocation_table(result))
+        show_tables(analyze.allocation_table(result))
 
 
 @app.command()
@@ -53,15 +54,16 @@ def beliefs(
 ) -> None:
     """How well beliefs predict a prompt's next visit in a training log."""
     from rollwise.cli import analyze
+    from rollwise.cli.output import show_tables
 
     show(result := analyze.run_beliefs(log, discount or ()), as_json)
     if not as_json:
-        Console(highlight=False).print(analyze.beliefs_table(result))
+        show_tables(analyze.beliefs_table(result))
 
 
 def show(result: dict[str, Any], as_json: bool) -> None:
     """The result as JSON, where that was asked for."""
     if as_json:
-        from rollwise.cli.app import show as print_result
+        from rollwise.cli.output import show as print_result
 
         print_result([], result, True)

@@ -5,8 +5,6 @@ Exit status: 0 done, 1 unexpected, 2 something the user can mend, 130 interrupte
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import signal
 import sys
@@ -18,10 +16,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-import yaml
-from rich.console import Console
-from rich.table import Table
 
+from rollwise.cli import train_flags
+from rollwise.cli.output import AsJson, show, show_tables
 from rollwise.types import RollwiseError
 
 app = typer.Typer(
@@ -32,7 +29,6 @@ app = typer.Typer(
 )
 USAGE_ERROR: Any = typer.BadParameter.__base__  # click's own or, in newer releases, typer's copy of it
 INTERRUPTED = 130
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")]
 
 
 def run(arguments: Sequence[str]) -> None:
@@ -96,89 +92,7 @@ def interrupt(*signal_and_frame: object) -> None:
     raise KeyboardInterrupt
 
 
-@app.command()
-def train(
-    config: Annotated[Path | None, typer.Option("--config", help="YAML file; without one, the demo.")] = None,
-    model: Annotated[str | None, typer.Option(help="Folder, hub id, GGUF file, or 'embedded'.")] = None,
-    data: Annotated[str | None, typer.Option(help="Source of the training rows (data.source).")] = None,
-    reward: Annotated[list[str] | None, typer.Option(help="Reward function; may be given several times.")] = None,
-    outcome: Annotated[str | None, typer.Option(help="Function that says success, failure or unknown.")] = None,
-    allocator: Annotated[str | None, typer.Option(help="adaroll, uniform or observe.")] = None,
-    utility: Annotated[str | None, typer.Option(help="What adaroll maximises.")] = None,
-    waves: Annotated[int | None, typer.Option(help="Decisions per step.")] = None,
-    weighting: Annotated[str | None, typer.Option(help="per_rollout or per_prompt.")] = None,
-    prior: Annotated[str | None, typer.Option(help="A Beta a,b; empirical; or carried.")] = None,
-    objective: Annotated[
-        str | None, typer.Option(help="none, mean, log, pass@k (such as pass@4) or module:function.")
-    ] = None,
-    compare_uniform: Annotated[
-        bool | None, typer.Option("--compare-uniform/--no-compare-uniform", help="Also train with uniform allocation.")
-    ] = None,
-    prompts_per_step: Annotated[int | None, typer.Option(help="B.")] = None,
-    rollouts_per_prompt: Annotated[int | None, typer.Option(help="G; N = B x G rollouts a step.")] = None,
-    steps: Annotated[int | None, typer.Option(help="Training steps.")] = None,
-    learning_rate: Annotated[float | None, typer.Option(help="Peak learning rate.")] = None,
-    max_completion_length: Annotated[int | None, typer.Option(help="Tokens per completion at most.")] = None,
-    temperature: Annotated[float | None, typer.Option(help="Sampling temperature.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of every arm.")] = None,
-    output: Annotated[str | None, typer.Option(help="Run folder; default runs/<name>-<date>-<time>.")] = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", help="Any setting: key.path=value, e.g. trainer.beta=0.01.")
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check everything, say what would run, write nothing.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Train with a fixed rollout budget per step; without arguments, the demo: adaptive against uniform."""
-    from rollwise.cli.config import read_config
-    from rollwise.cli.result import result_lines
-    from rollwise.cli.train import plan
-    from rollwise.cli.train import train as run_training
-
-    flags: dict[str, Any] = {
-        "model": model,
-        "data.source": data,
-        "rewards": reward or None,
-        "outcome": outcome,
-        "method.allocator": allocator,
-        "method.utility": utility,
-        "method.waves": waves,
-        "method.weighting": weighting,
-        "method.prior": prior,
-        "method.objective": objective,
-        "compare_uniform": compare_uniform,
-        "prompts_per_step": prompts_per_step,
-        "rollouts_per_prompt": rollouts_per_prompt,
-        "steps": steps,
-        "learning_rate": learning_rate,
-        "max_completion_length": max_completion_length,
-        "temperature": temperature,
-        "seed": seed,
-        "output": output,
-    }
-    given = {key: value for key, value in flags.items() if value is not None}
-    resolved = read_config(config, given | parse_settings(settings or []))
-    if dry_run:
-        lines = plan(resolved)
-        show(lines, {"dry_run": True, "config": resolved.model_dump(mode="json")}, as_json)
-        return
-    result = run_training(resolved)
-    show(result_lines(result), result, as_json)
-
-
-def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
-    """`key.path=value` pairs, values read as YAML."""
-    found: dict[str, Any] = {}
-    for setting in settings:
-        key, separator, value = setting.partition("=")
-        if not separator or not key:
-            raise RollwiseError(f"--set {setting!r}: write key=value, such as trainer.beta=0.01")
-        try:
-            found[key] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            raise RollwiseError(f"--set {key}: {value!r} is not a YAML value") from None
-    return found
+app.command("train")(train_flags.train)
 
 
 @app.command()
@@ -264,7 +178,7 @@ def plan(
     if as_json:
         show([], result, True)
     else:
-        Console(highlight=False).print(tables(result))
+        show_tables(tables(result))
 
 
 @app.command()
@@ -315,7 +229,7 @@ def lab(
     if as_json:
         show([], result, True)
     else:
-        Console(highlight=False).print(command.table(result))
+        show_tables(command.table(result))
 
 
 @app.command()
@@ -347,26 +261,14 @@ def doctor(as_json: AsJson = False) -> None:
     if as_json:
         show([], {found.what: found.as_json() for found in findings}, True)
     else:
+        from rich.table import Table
+
         table = Table.grid(padding=(0, 2))
         for found in findings:
             table.add_row({True: "ok", False: "NO", None: ""}[found.ok], found.what, found.detail)
-        Console(highlight=False, soft_wrap=True).print(table)
+        show_tables(table, soft_wrap=True)
     if any(found.ok is False for found in findings):
         raise typer.Exit(1)
-
-
-def show(lines: Sequence[str], result: dict[str, Any], as_json: bool) -> None:
-    """Print lines, or one JSON object (a number that does not exist, NaN, as null)."""
-    print(json.dumps(finite(result)) if as_json else "\n".join(lines))
-
-
-def finite(value: Any) -> Any:
-    """The same data with NaN and infinities replaced by None, as JSON knows neither."""
-    if isinstance(value, dict):
-        return {key: finite(entry) for key, entry in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [finite(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def add_commands() -> None:

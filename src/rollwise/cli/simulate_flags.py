@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 
 def simulate(
@@ -49,16 +48,18 @@ def simulate(
 ) -> None:
     """Methods on prompts as coins, at equal rollouts and without a model."""
     from rollwise.cli import simulate as command
-    from rollwise.cli.app import show
+    from rollwise.cli.output import show, show_tables
 
     flaws = ("false_positive", "false_negative", "unknown", "lost", "delay", "straggler", "patience", "deadline")
     given = dict(locals())
     switches = {name: given[name] for name in flaws}
     rest = {
-        name: value for name, value in given.items() if name not in (*flaws, "flaws", "command", "show", "as_json")
+        name: value
+        for name, value in given.items()
+        if name not in (*flaws, "flaws", "command", "show", "show_tables", "as_json")
     }
     result = command.run(**rest, imperfections=switches, progress=True)
     if as_json:
         show([], result, True)
     else:
-        Console(highlight=False).print(command.tables(result))
+        show_tables(command.tables(result))
