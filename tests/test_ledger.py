@@ -86,3 +86,23 @@ def test_a_rollout_survives_its_line(
 ) -> None:
     rollout = Rollout("0-1", "p", "g", 3, outcome, reward, answer, tokens, logprob, (2.5, 1.0))
     assert read_rollout(rollout_line(0, rollout)) == rollout
+
+
+@pytest.mark.parametrize("text", ["my notes", "[1, 2", "{", '{"step": 1', '{"type": "wave", "step": 1e400}\n'])
+def test_a_file_that_is_no_ledger_is_never_emptied(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text(text)
+    if text == "{":  # may be the start of a line cut short
+        assert Ledger(path).paid == 0
+        return
+    with pytest.raises(RollwiseError, match="^ledger: .* line 1 is not a ledger line"):
+        Ledger(path)
+    assert path.read_text() == text
+
+
+def test_numpy_numbers_of_a_users_loop_are_written(tmp_path: Path) -> None:
+    step = Step(["a", "b"], Uniform(), 4, rng=np.random.default_rng(0), ledger=Ledger(tmp_path / "l.jsonl"))
+    while wave := step.next_wave():
+        for rollout in wave.rollouts:
+            step.observe(rollout.result(1, reward=np.float32(0.5), tokens=np.int64(3), logprob=np.float64(-1)))
+    assert Ledger(tmp_path / "l.jsonl").known(0)["0-0"].reward == 0.5

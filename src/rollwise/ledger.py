@@ -116,17 +116,23 @@ class Ledger:
         keep = 0
         with self.path.open("rb") as file:
             for number, raw in enumerate(file, start=1):
-                if not raw.endswith(b"\n"):
+                if not raw.endswith(b"\n") and is_cut_short(raw):
                     break
                 try:
                     self._take(json.loads(raw))
-                except (ValueError, KeyError, TypeError) as error:
+                except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
                     raise RollwiseError(
                         f"ledger: {self.path} line {number} is not a ledger line ({error}); give another folder"
                     ) from None
                 keep += len(raw)
         with self.path.open("r+b") as file:
             file.truncate(keep)
+
+
+def is_cut_short(line: bytes) -> bool:
+    """Whether a last line without its end can be the start of a ledger line; anything else is somebody else's file."""
+    start = b'{"type": "'
+    return line.startswith(start) or start.startswith(line)
 
 
 def rollout_line(step: int, rollout: Rollout) -> dict[str, Any]:
@@ -139,10 +145,10 @@ def rollout_line(step: int, rollout: Rollout) -> dict[str, Any]:
         "group_id": rollout.group_id,
         "wave": rollout.wave,
         "outcome": rollout.outcome.value,
-        "reward": rollout.reward,
+        "reward": None if rollout.reward is None else float(rollout.reward),
         "answer": rollout.answer,
-        "tokens": rollout.tokens,
-        "logprob": rollout.logprob,
+        "tokens": int(rollout.tokens),
+        "logprob": None if rollout.logprob is None else float(rollout.logprob),
         "belief": list(rollout.belief),
     }
 

@@ -136,7 +136,7 @@ class Step:
             budget_left=self.budget - int(self._paid.sum()),
             waves_left=max(1, self._waves - self._wave),
             quantum=self._quantum,
-            objective_weights=self._objective_weights,
+            objective_weights=None if self._objective_weights is None else self._objective_weights.copy(),
         )
 
     def next_wave(self) -> Wave | None:

@@ -81,7 +81,7 @@ def train_arm(config: RunConfig, arm: ArmSpec, run: Path, events: Events) -> dic
         began = time.monotonic()
         trainer.train()
         result["seconds"] = round(time.monotonic() - began, 1)
-    result["rollouts_spent"] = config.budget * trainer.state.global_step
+    result["rollouts_spent"] = trainer.rollouts_spent
     trainer.save_model(str(folder / "model"))
     if inputs.eval_rows is not None:
         result["after"] = evaluate(trainer, inputs, config)

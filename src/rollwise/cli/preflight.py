@@ -17,6 +17,8 @@ GIVEN_BY_TRL = {"self", "prompts", "completions", "completion_ids", "trainer_sta
 OWN_SETTING = {
     "num_generations": "rollouts_per_prompt",
     "generation_batch_size": "prompts_per_step",
+    "steps_per_generation": "prompts_per_step",
+    "gradient_accumulation_steps": "prompts_per_step",
     "max_steps": "steps",
     "output_dir": "output",
     "reward_weights": "reward_weights",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from trl import GRPOConfig
@@ -110,6 +111,8 @@ class RollwiseGRPOConfig(GRPOConfig):
         check_weighting(self.weighting)
         if self.advantage is not None:
             get_advantage(self.advantage)
+        if self.outcome_threshold is not None and not math.isfinite(self.outcome_threshold):
+            raise RollwiseError(f"outcome_threshold: {self.outcome_threshold}; give a finite number")
         if self.waves < 1:
             raise RollwiseError(f"waves: {self.waves}; give 1 or more")
         if self.remove_unused_columns:

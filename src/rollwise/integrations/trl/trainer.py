@@ -44,6 +44,9 @@ from rollwise.ledger import Ledger
 from rollwise.step import Step, Wave
 from rollwise.types import FloatArray, RollwiseError, StepRecord
 
+ID = "rollwise_id"
+"""Key a row's id travels under between processes."""
+
 
 class RollwiseGRPOTrainer(GRPOTrainer):
     """`GRPOTrainer` with adaptive rollout allocation; constructed and used exactly like it.
@@ -257,13 +260,30 @@ class RollwiseGRPOTrainer(GRPOTrainer):
 
     # -- identity and agreement -------------------------------------------------------------------------------------
 
+    @property
+    def rollouts_spent(self) -> int:
+        """Rollouts generated for training so far, counted as they are paid for."""
+        return self._spent
+
     def _id_of(self, row: dict[str, Any]) -> str:
-        return str(row[self.args.prompt_id_column or INDEX])
+        found = row[self.args.prompt_id_column or INDEX]
+        if found is None:
+            raise RollwiseError(f"prompt_id_column: a row has no {self.args.prompt_id_column!r}; name every prompt")
+        return str(found)
 
     def _rows_by_id(self, ids: list[str], rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
         """Every prompt's row on every process: any process may be asked to generate for any prompt of the step."""
-        own = list(dict(zip(ids, rows, strict=True)).items())
-        return dict(gather_object(own))
+        own: dict[str, dict[str, Any]] = {}
+        for key, row in zip(ids, rows, strict=True):
+            own.setdefault(f"{key}\x1f{row['prompt']}", row | {ID: key})
+        found: dict[str, dict[str, Any]] = {}
+        for row in gather_object(list(own.values())):
+            key = row.pop(ID)
+            if found.setdefault(key, row)["prompt"] != row["prompt"]:
+                raise RollwiseError(
+                    f"prompt_id_column: two different prompts are called {key!r}; give each prompt an id of its own"
+                )
+        return found
 
     def _agree(self, step: Step) -> None:
         """Compare the processes' views; a difference would send them different ways and hang the run."""
@@ -316,6 +336,9 @@ class RollwiseGRPOTrainer(GRPOTrainer):
         if state is None:
             print(f"rollwise: {checkpoint} was not saved by rollwise: its open block is generated again", flush=True)
             self._step = self.state.global_step * self.args.gradient_accumulation_steps
+            every = self.args.steps_per_generation * self.num_iterations
+            self._block = -(-self._step // every)
+            self._spent = self._block * self._budget
             return
         self._step, self._block, self._spent = state["step"], state["block"], state["spent"]
         self._outcomes.seen = set(state["seen"])
