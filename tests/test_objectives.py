@@ -52,7 +52,7 @@ def test_a_user_gives_a_function_or_its_path() -> None:
         try:
             found = get_objective(curve)
         except RollwiseError as error:  # which of the two paths works depends on how pytest was started
-            assert "ModuleNotFoundError" in str(error)
+            assert "no module" in str(error)
             continue
         assert found.weight([0.0, 0.25]).tolist() == [2.0, 1.5]
     assert get_objective(favour_hard).name == "favour_hard"
@@ -64,7 +64,7 @@ def test_a_user_gives_a_function_or_its_path() -> None:
         ("lgo", "did you mean 'log'"),
         ("pass@0", "such as pass@4"),
         ("pass@x", "such as pass@4"),
-        ("absent.module:curve", "ModuleNotFoundError"),
+        ("absent.module:curve", "no module 'absent'"),
         ("rollwise.objectives:LOG_FLOOR", "has no function 'LOG_FLOOR'"),
         (4, "valid: "),
         (lambda p: 1 / p, "not finite"),

@@ -164,7 +164,7 @@ def test_a_function_of_the_users_is_found_in_the_working_directory(
         ("exact_mach", "did you mean 'exact_match'"),
         ("bleu", "exact_match, math_verify"),
         ("exact_match/last_numbr", "did you mean 'last_number'"),
-        ("no_such_module:f", "ModuleNotFoundError"),
+        ("no_such_module:f", "no module 'no_such_module'"),
         ("json:", "no function ''"),
         (":f", "give 'module:function'"),
     ],
