@@ -58,7 +58,7 @@ def tradeoff() -> dict[str, Any]:
     """systems.md 1.7, finding 3: B=4, N=32, one rollout at a time."""
     methods = ["uniform", *(f"{name}@sequential=true" for name in UTILITIES)]
     return {
-        pool: {label: shares(rows) for label, rows in arms(Setting(pool, 4, 32, steps=1000, n_min=0), methods).items()}
+        pool: {label: shares(rows) for label, rows in arms(Setting(pool, 4, 32, steps=3000, n_min=0), methods).items()}
         for pool in ("beta:1,1", "hard", "easy")
     }
 
@@ -66,7 +66,7 @@ def tradeoff() -> dict[str, Any]:
 def batches() -> dict[str, Any]:
     """Finding 4: the non-mixed-first rule on larger batches, one rollout at a time."""
     rule = "min_squared_advantage@sequential=true@advantage_form=normalised"
-    sizes = {4: 400, 8: 200, 16: 100, 64: 25, 256: 3}
+    sizes = {4: 2000, 8: 1000, 16: 500, 64: 120, 256: 40}
     return {
         str(size): shares(arms(Setting(prompts=size, budget=8 * size, steps=steps, n_min=0), [rule])[rule])
         for size, steps in sizes.items()
@@ -74,17 +74,23 @@ def batches() -> dict[str, Any]:
 
 
 def waves() -> dict[str, Any]:
-    """Finding 5: the budget in few waves."""
-    rule = "min_squared_advantage@advantage_form=normalised"
+    """Finding 5: the budget in few waves, by the rule of that table and by adaroll, which plans to the end of the step."""
+    rules = {
+        "index_rule": "index_rule:IndexRule",
+        "adaroll": "min_squared_advantage@advantage_form=normalised",
+    }
     found: dict[str, Any] = {}
-    for pool, size, steps in (("beta:1,1", 4, 500), ("beta:1,1", 64, 60), ("hard", 64, 60)):
+    for pool, size, steps in (("beta:1,1", 4, 2000), ("beta:1,1", 64, 150), ("hard", 64, 150)):
         setting = Setting(pool, size, 8 * size, steps=steps, n_min=0)
-        row = {str(w): f"{rule}@waves={w}" for w in (2, 4, 8)} | {"sequential": f"{rule}@sequential=true"}
-        rows = arms(setting, ["uniform", *row.values()])
-        found[f"{pool} B={size}"] = {
-            "1": shares(rows["uniform"]),
-            **{name: shares(rows[label]) for name, label in row.items()},
-        }
+        uniform = arms(setting, ["uniform"])["uniform"]
+        for name, rule in rules.items():
+            one = f"@waves={setting.budget}" if name == "index_rule" else "@sequential=true"
+            row = {str(w): f"{rule}@waves={w}" for w in (2, 4, 8)} | {"sequential": rule + one}
+            rows = arms(setting, list(row.values()))
+            found[f"{pool} B={size} {name}"] = {
+                "1": shares(uniform),
+                **{waves: shares(rows[label]) for waves, label in row.items()},
+            }
     return found
 
 

@@ -62,7 +62,8 @@ def estimate(rows: Sequence[Row], metric: str) -> Estimate:
     if metric not in rows[0]["means"]:
         raise RollwiseError(f"metric: no {metric!r}; measured: {', '.join(sorted(rows[0]['means']))}")
     means = np.array([row["means"][metric] for row in rows])
-    dependent = rows[0]["setting"]["population"] or rows[0]["setting"]["replay"]
+    setting = rows[0]["setting"]
+    dependent = setting["population"] or setting["replay"] or rows[0]["steps"] < 2
     if len(rows) >= ENOUGH_SEEDS or (dependent and len(rows) > 1):
         error = float(means.std(ddof=1) / np.sqrt(len(rows)))
     elif dependent:

@@ -1,7 +1,8 @@
 """What competes: an allocation rule with its settings and the step settings it wants otherwise than the rest.
 
-Written `NAME@key=value@key=value`, NAME being an allocator or a utility (AdaRoll with it), for example
-`min_variance@sequential=true@n_min=0` or `sum_variance@prior=carried@waves=8`. In a prior, `/` stands for the comma.
+Written `NAME@key=value@key=value`, NAME being an allocator, a utility (AdaRoll with it) or an allocator of one's own as
+`package.module:Class`, for example `min_variance@sequential=true@n_min=0` or `sum_variance@prior=carried@waves=8`. In a
+prior, `/` stands for the comma.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rollwise.allocators import ALLOCATORS, Allocator, get_allocator
+from rollwise.imports import load_function
 from rollwise.suggest import nearest
 from rollwise.types import RollwiseError
 from rollwise.utilities import UTILITIES
@@ -33,11 +35,12 @@ class Method:
         Raises:
             RollwiseError: an unknown setting or one it refuses.
         """
+        own = load_function(self.allocator, "method") if ":" in self.allocator else None
         try:
-            return get_allocator(self.allocator, **dict(self.rule))
+            return own(**dict(self.rule)) if own else get_allocator(self.allocator, **dict(self.rule))
         except TypeError:
             names = ", ".join(key for key, _ in self.rule)
-            raise RollwiseError(f"method {self.label}: {self.allocator} or a step has no setting {names}") from None
+            raise RollwiseError(f"method {self.label}: {self.allocator} and a step have no setting {names}") from None
 
 
 def parse_method(text: str) -> Method:
@@ -47,7 +50,7 @@ def parse_method(text: str) -> Method:
         RollwiseError: a name that is neither rule nor utility, or a setting that is not `key=value`.
     """
     name, *settings = text.strip().split("@")
-    if name not in UTILITIES and name not in ALLOCATORS:
+    if name not in UTILITIES and name not in ALLOCATORS and ":" not in name:
         raise RollwiseError(f"method: no {name!r}; {nearest(name, (*ALLOCATORS, *UTILITIES))}")
     rule: dict[str, Any] = {"utility": name} if name in UTILITIES else {}
     step: dict[str, Any] = {}

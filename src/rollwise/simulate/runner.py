@@ -139,7 +139,7 @@ def run_arm(setting: Setting, method: Method, seed: int, ledger_path: str | Path
         "ledger_paid": None if ledger is None else ledger.paid,
         "seconds": round(time.perf_counter() - started, 3),
         "means": means,
-        "deviations": {name: float(np.std(column)) for name, column in values.items()},
+        "deviations": {name: float(np.std(column, ddof=min(1, own.steps - 1))) for name, column in values.items()},
         "curve": curve[:: max(1, -(-own.steps // CURVE_POINTS))] if own.drift else [],
     }
 
