@@ -12,6 +12,7 @@ import gguf
 import numpy as np
 import pytest
 import torch
+from transformers import AutoConfig, AutoModelForCausalLM
 
 from rollwise.tasks.chains import LONGEST, build_chains
 from rollwise.tasks.models import embedded_model_path, load_model_and_tokenizer, locate_model, materialise
@@ -109,6 +110,14 @@ def test_materialising_twice_or_at_once_writes_once(tiny_gguf: Path, tmp_path: P
     assert materialise(tiny_gguf, target) == target
     assert (target / "model.safetensors").stat().st_mtime_ns == before
     assert [entry.name for entry in tmp_path.iterdir()] == ["model"]
+
+
+def test_threads_that_load_at_once_leave_weight_tying_on(tiny_gguf: Path, tmp_path: Path) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda _: load_model_and_tokenizer("embedded"), range(24)))
+    config = AutoConfig.from_pretrained(embedded_model_path(), tie_word_embeddings=True)
+    tied = AutoModelForCausalLM.from_config(config)
+    assert tied.lm_head.weight is tied.get_input_embeddings().weight
 
 
 def test_weights_are_stored_in_the_type_asked_for(tiny_gguf: Path, tmp_path: Path) -> None:

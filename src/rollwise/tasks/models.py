@@ -10,6 +10,7 @@ import json
 import os
 import socket
 import tempfile
+import threading
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,9 @@ EMBEDDED = "embedded"
 WEIGHTS = ("*.safetensors", "*.bin")
 DTYPES = ("float32", "bfloat16", "float16", "auto")
 SOURCE_NOTE = "rollwise_source.json"
+
+_loading = threading.Lock()
+"""transformers switches weight tying off for the whole process while it loads: two threads that load leave it off."""
 
 
 def embedded_model_path() -> Path:
@@ -94,7 +98,8 @@ def load_model_and_tokenizer(
         options["local_files_only"] = True
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, **options)
-        model = AutoModelForCausalLM.from_pretrained(folder, dtype="float32" if file else dtype, **options)
+        with _loading:
+            model = AutoModelForCausalLM.from_pretrained(folder, dtype="float32" if file else dtype, **options)
     # Every library below has errors of its own (safetensors, gguf, hub), and all mean that this model can't be had.
     except Exception as error:
         raise RollwiseError(_explain(os.fspath(name), local, options, error)) from error
