@@ -89,6 +89,19 @@ class Rollout:
         return replace(self, outcome=seen, reward=reward, answer=answer, tokens=tokens, logprob=logprob)
 
 
+@dataclass(frozen=True, slots=True)
+class StoredRow:
+    """A rollout of an earlier step that trains again.
+
+    `advantage` is frozen as it was when the rollout was made, weights included; None where it is to be computed in the
+    group that `rollout.group_id` names. `step` is the step it was made in.
+    """
+
+    rollout: Rollout
+    step: int
+    advantage: float | None = None
+
+
 @dataclass(frozen=True)
 class StepView:
     """All an allocator may look at. Every array has shape (B,), one entry per prompt slot of the step.
@@ -165,3 +178,12 @@ class StepRecord:
     waves: int
     budget: int
     metrics: dict[str, float] = field(default_factory=dict)
+    kept: IntArray | None = None
+    """Places of the rollouts that train, ascending; None for all. The others have advantage 0."""
+    stored: tuple[StoredRow, ...] = ()
+    """Rollouts of earlier steps that train beside them, with their advantages."""
+
+    @property
+    def trained(self) -> IntArray:
+        """(m,) places of the step's own rollouts that train."""
+        return np.arange(len(self.rollouts)) if self.kept is None else self.kept
