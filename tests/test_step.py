@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -271,3 +272,184 @@ def test_weights_are_the_product_of_their_factors() -> None:
     )
     assert set(record.factors) == {"objective", "weighting"}
     assert record.weights == pytest.approx(record.factors["objective"] * record.factors["weighting"])
+
+
+def resume(tmp_path: Path, **changes: Any) -> None:
+    """Kill a step of `new_step` after its first wave, then resume it with `changes`."""
+    first = new_step(ledger=Ledger(tmp_path / "l.jsonl"))
+    wave = first.next_wave()
+    assert wave is not None
+    first.observe(*(rollout.result(1) for rollout in wave.rollouts))
+    settings = {"prompt_ids": ["p0", "p1", "p2"], "allocator": Uniform(), "budget": 12} | changes
+    rng, ledger = np.random.default_rng(0), Ledger(tmp_path / "l.jsonl")
+    try:
+        Step(**settings, rng=rng, ledger=ledger).next_wave()
+    finally:
+        assert ledger.paid == wave.counts.sum(), "nothing is paid for on a ledger of another run"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"prompt_ids": ["p1", "p0", "p2"]},
+        {"prompt_ids": ["a", "b", "c"]},
+        {"prompt_ids": ["p0", "p1"]},
+        {"budget": 24},
+        {"waves": 2},
+        {"prior": (2.0, 1.0)},
+        {"n_max": 6},
+        {"objective": "log"},
+        {"allocator": Scripted([3, 0, 0])},
+    ],
+    ids=str,
+)
+def test_the_ledger_of_another_run_is_refused(tmp_path: Path, changes: dict[str, Any]) -> None:
+    with pytest.raises(RollwiseError, match=r"^ledger: .*l\.jsonl holds another wave 0 of step 0 .*new ledger$"):
+        resume(tmp_path, **changes)
+
+
+def test_the_ledger_of_the_same_run_is_taken_up(tmp_path: Path) -> None:
+    resume(tmp_path)
+
+
+def test_a_step_before_the_ledgers_end_is_not_paid_again_unsaid(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "l.jsonl")
+    play(new_step(index=3, ledger=ledger), lambda rollout: 1)
+    with pytest.raises(RollwiseError, match=r"^ledger: .* is at step 3 already, past step 2; .*rewind\(2\)"):
+        new_step(index=2, ledger=ledger).next_wave()
+    assert ledger.rewind(2) == 12
+    play(new_step(index=2, ledger=ledger), lambda rollout: 1)
+
+
+@given(
+    allocator=st.sampled_from(["uniform", "adaroll"]),
+    delay=st.integers(0, 9),
+    kill=st.integers(0, 40),
+    seed=st.integers(0, 9),
+)
+def test_a_step_killed_with_outcomes_late_plays_the_same_decisions_again(
+    tmp_path_factory: pytest.TempPathFactory, allocator: str, delay: int, kill: int, seed: int
+) -> None:
+    folder = tmp_path_factory.mktemp("late")
+
+    def answer(rollout: Rollout) -> Rollout:
+        return rollout.result((int(rollout.id[2:]) * 7 + seed) % 3 == 0)
+
+    def run(name: str, actions: int, running: list[Rollout]) -> tuple[Step, Ledger, int]:
+        """Up to `delay` rollouts stay out while the next wave is decided; stops after so many actions."""
+        ledger = Ledger(folder / name)
+        step = new_step(get_allocator(allocator), 4, 24, ledger=ledger, waves=5)
+        made = 0
+        while actions > 0 and (wave := step.next_wave()):
+            running += wave.rollouts
+            actions -= 1
+            while actions > 0 and len(running) > delay:
+                step.observe(answer(running.pop(0)))
+                made, actions = made + 1, actions - 1
+        return step, ledger, made
+
+    _, ledger, before = run("cut", kill, [])
+    waves = [line for line in (folder / "cut").read_text().splitlines() if '"type": "wave"' in line]
+    ledger.close()
+    running: list[Rollout] = []
+    step, ledger, after = run("cut", 1000, running)
+    step.observe(*map(answer, running))
+    record = step.close()
+    lines = (folder / "cut").read_text().splitlines()
+    assert [line for line in lines if '"type": "wave"' in line][: len(waves)] == waves
+    assert ledger.paid == before + after + len(running) == record.counts.sum() == 24
+    assert record.unknown.sum() == 0
+    assert all(rollout.outcome is answer(rollout).outcome for rollout in record.rollouts)
+
+
+def test_a_resumed_step_may_close_before_its_recorded_waves_are_played(tmp_path: Path) -> None:
+    def half(ledger: Ledger) -> Step:
+        step = new_step(ledger=ledger)
+        wave = step.next_wave()
+        assert wave is not None
+        step.observe(*(rollout.result(1) for rollout in wave.rollouts))
+        return step
+
+    half(Ledger(tmp_path / "l.jsonl")).next_wave()
+    record = half(Ledger(tmp_path / "l.jsonl")).close()
+    assert record.successes.sum() == record.counts.sum() == 3
+
+
+@pytest.mark.parametrize(
+    ("answers", "saves"),
+    [([[10, 1, 0]], False), ([[4, 0, 0], [5, 1, 1]], False), ([[2, 2, 1], [0, 0, 0]], True), ([[0, 0, 0]], True)],
+)
+def test_a_rule_that_ignores_n_min_is_named(answers: list[list[int]], saves: bool) -> None:
+    step = new_step(Scripted(*answers, saves=saves))
+    with pytest.raises(
+        RollwiseError, match=r"^allocator scripted: .* prompts lack \d rollouts to n_min 2: .* n_min 0$"
+    ):
+        play(step, lambda rollout: 1)
+
+
+def test_a_rule_may_serve_n_min_late() -> None:
+    record = play(new_step(Scripted([8, 0, 0], [0, 2, 2])), lambda rollout: 1)
+    assert record.counts.tolist() == [8, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"waves": 2.5}, "^waves: 2.5 is not a whole number; give one, such as 2$"),
+        ({"waves": True}, "^waves: True is not a whole number"),
+        ({"budget": 12.0}, "^budget: 12.0 is not a whole number; give one, such as 12$"),
+        ({"budget": 10**9, "n_min": 0}, "^budget: 1000000000 .* at most 10000000$"),
+        ({"n_min": float("nan")}, "^n_min: nan is not"),
+        ({"n_max": "8"}, "^n_max: '8' is not a whole number; give one, such as 8$"),
+        ({"prior": (0.0, 1.0)}, r"^prior: Beta\(0, 1\) is out of range; .*1e-09 to 1e\+12"),
+        ({"prior": (-1.0, 1.0)}, r"^prior: Beta\(-1, 1\)"),
+        ({"prior": (1.0, float("nan"))}, r"^prior: Beta\(1, nan\)"),
+        ({"prior": (float("inf"), 1.0)}, r"^prior: Beta\(inf, 1\)"),
+        ({"prior": (1e-300, 1.0)}, r"^prior: Beta\(1e-300, 1\)"),
+        ({"prior": [(1, 1), (1, 1)]}, r"^prior: does not fit 3 prompts; .*\(3, 2\)$"),
+        ({"prior": "1,1"}, "^prior: does not fit"),
+        ({"expected_cost": 0}, "^expected_cost: not every number is positive"),
+        ({"expected_cost": [1.0, 2.0]}, r"^expected_cost: does not fit 3 prompts; .*\(3,\) or \(3, 2\)$"),
+    ],
+)
+def test_numbers_no_step_can_use_are_named_in_one_line(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(RollwiseError, match=message) as caught:
+        new_step(**settings)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("allocator", ["uniform", "adaroll", "neyman"])
+@pytest.mark.parametrize("prior", [(1e-9, 1e-9), (1e-9, 1e12), (1e12, 1e-9), (1e12, 1e12), (1e-3, 1e6)], ids=str)
+def test_every_prior_in_range_is_spent_on(allocator: str, prior: tuple[float, float]) -> None:
+    many = np.array([prior, (1.0, 1.0), *[(0.5 + k, 1.0) for k in range(10)]])
+    for prompts, given_prior in ((4, prior), (12, many)):
+        record = play(
+            new_step(get_allocator(allocator), prompts, 4 * prompts, prior=given_prior),
+            lambda rollout: rollout.wave % 2,
+        )
+        assert record.counts.sum() == 4 * prompts
+
+
+def test_a_result_for_another_prompt_or_with_odd_numbers_is_refused() -> None:
+    step = new_step()
+    wave = step.next_wave()
+    assert wave is not None
+    back = wave.rollouts[0].result(1)
+    for wrong, message in (
+        (replace(back, prompt_id="p2"), "issued for prompt 'p0' and came back for 'p2'"),
+        (replace(back, tokens=-1), "has -1 tokens"),
+        (replace(back, reward="1"), "has reward '1'"),
+    ):
+        with pytest.raises(RollwiseError, match=f"^observe: .*{message}"):
+            step.observe(wrong)
+
+
+def test_expected_costs_follow_the_belief() -> None:
+    step = new_step(prior=(1.0, 3.0), expected_cost=[[100.0, 500.0], [100.0, 500.0], [200.0, 200.0]], waves=1)
+    assert step.view.expected_cost.tolist() == [400.0, 400.0, 200.0]
+    wave = step.next_wave()
+    assert wave is not None
+    step.observe(*(rollout.result(1) for rollout in wave.rollouts if rollout.prompt_id == "p0"))
+    assert step.view.expected_cost.tolist() == [(5 * 100 + 3 * 500) / 8, 400.0, 200.0]
+    assert new_step(expected_cost=[1.0, 2.0, 3.0]).view.expected_cost.tolist() == [1.0, 2.0, 3.0]
+    assert new_step().view.digest() != new_step(expected_cost=1.0).view.digest()

@@ -1,81 +1,105 @@
 """Append-only record of every rollout paid for.
 
-One JSON object a line: `wave` lines are written before anything is generated (they are what was paid), `rollout` lines as
-outcomes come back, a `step` line when the step closes, `rewind` lines when a run resumes from before its ledger's end.
+One JSON object a line (`ledger_lines`): `wave` lines are written before anything is generated (they are what was paid),
+`rollout` lines as outcomes come back, a `step` line when the step closes, `rewind` lines when a run resumes from before
+its ledger's end.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
+from weakref import WeakValueDictionary
 
-from rollwise.types import Outcome, Rollout, RollwiseError, StepRecord
+from rollwise.ledger_lines import is_cut_short, read_line, read_rollout, rollout_line, wave_line
+from rollwise.types import Rollout, RollwiseError, StepRecord
+
+try:
+    import fcntl
+except ImportError:  # not a POSIX system: the file is then not guarded against other processes
+    fcntl = None  # type: ignore[assignment]
+
+_open: WeakValueDictionary[tuple[int, int], Ledger] = WeakValueDictionary()
+"""The ledgers of this process by device and inode; of two on one file the later writes, as in a notebook's second try."""
 
 
 class Ledger:
     """The ledger of one run, in one file; opening an existing file continues it.
 
-    A line cut short by a kill is dropped (it was never acknowledged); any other unreadable line is an error.
-    Held in memory: the rollouts of the last step in the file, and one count per step.
+    A line cut short by a kill is dropped (it was never acknowledged); any other unreadable line is an error. One process
+    writes at a time. Held in memory: the rollouts of the last step in the file, and one count per step.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         """Open or create the ledger at `path`.
 
         Raises:
-            RollwiseError: if the file holds a line that is no ledger line.
+            RollwiseError: the file holds a line that is no ledger line, another process has it open, or it cannot be
+                read and written.
         """
         self.path = Path(path)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
         self.paid = 0
         """Rollouts paid for in all, lost and repeated ones included."""
         self.last_step = -1
         """Index of the last step the ledger knows, -1 for none."""
-        self._waves: dict[int, list[str]] = {}
+        self._waves: dict[int, dict[str, Any]] = {}
+        self._known_at: dict[int, int] = {}
         self._rollouts: dict[str, Rollout] = {}
-        self._closed = True
         self._paid_by_step: dict[int, int] = {}
-        if self.path.exists():
-            self._read()
-        self._file: TextIO = self.path.open("a", encoding="utf-8")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            # unbuffered: a write that fails half-way leaves nothing behind that a later one would repeat
+            flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
+            self._file = io.FileIO(os.open(self.path, flags, 0o666), "r+")
+            self._claim()
+            self._size = self._read()
+        except OSError as error:
+            raise self._fault("be opened", error) from error
 
     def wave(self, step: int, wave: int, rollouts: Iterable[Rollout], digest: str) -> None:
-        """Record that a wave of `rollouts` was issued on the decision with that digest; a known wave is left alone."""
-        issued = list(rollouts)
-        if step == self.last_step and self._waves.get(wave) == [rollout.id for rollout in issued]:
-            return
-        line = {
-            "type": "wave",
-            "step": step,
-            "wave": wave,
-            "digest": digest,
-            "rollouts": [
-                {"id": r.id, "prompt_id": r.prompt_id, "group_id": r.group_id, "belief": list(r.belief)}
-                for r in issued
-            ],
-        }
-        self._write([line])
-        self._take(line)
+        """Record that a wave of `rollouts` was issued on the decision with that digest; a known wave is left alone.
+
+        Raises:
+            RollwiseError: the ledger holds another decision at this place, or a later step.
+        """
+        line = wave_line(step, wave, rollouts, digest)
+        if step < self.last_step:
+            raise RollwiseError(
+                f"ledger: {self.path} is at step {self.last_step} already, past step {step}; resume there with the same "
+                f"settings, say rewind({step}) first, or start a new ledger"
+            )
+        if not self.holds(step, wave):
+            self._write([line])
+        elif self._waves[wave] != line:
+            raise RollwiseError(
+                f"ledger: {self.path} holds another wave {wave} of step {step} than was decided now; resume with the same "
+                "settings, prompts and seed, or start a new ledger"
+            )
 
     def observe(self, step: int, rollouts: Iterable[Rollout]) -> None:
         """Record what came back for rollouts of `step`; those already recorded are left alone."""
-        lines = [rollout_line(step, rollout) for rollout in rollouts if rollout.id not in self._rollouts]
-        self._write(lines)
-        for line in lines:
-            self._take(line)
+        self._write([rollout_line(step, rollout) for rollout in rollouts if rollout.id not in self._rollouts])
 
     def close_step(self, record: StepRecord) -> None:
         """Record that a step is complete, with its metrics."""
         line = {"type": "step", "step": record.step, "rollouts": int(record.counts.sum()), "metrics": record.metrics}
         self._write([line])
-        self._take(line)
+
+    def holds(self, step: int, wave: int) -> bool:
+        """Whether that wave was recorded; False unless `step` is the last step."""
+        return step == self.last_step and wave in self._waves
 
     def known(self, step: int) -> dict[str, Rollout]:
-        """Rollouts of `step` already paid for and observed, by id; empty unless `step` is the last step."""
+        """Rollouts of `step` already paid for and observed, by id, in order; empty unless `step` is the last step."""
         return dict(self._rollouts) if step == self.last_step else {}
+
+    def known_at(self, step: int, wave: int) -> int:
+        """How many of `known(step)` had come back when that wave was decided; all where it was not yet."""
+        return self._known_at[wave] if self.holds(step, wave) else len(self.known(step))
 
     def rewind(self, step: int) -> int:
         """Say that the run resumes at `step`: what the file holds from there on was paid for and lost.
@@ -84,78 +108,84 @@ class Ledger:
         """
         lost = sum(count for at, count in self._paid_by_step.items() if at >= step)
         if lost:
-            line = {"type": "rewind", "step": step, "rollouts_lost": lost}
-            self._write([line])
-            self._take(line)
+            self._write([{"type": "rewind", "step": step, "rollouts_lost": lost}])
         return lost
 
     def close(self) -> None:
-        """Close the file."""
+        """Close the file, which other processes may open then."""
         self._file.close()
 
+    def _claim(self) -> None:
+        if fcntl is not None:
+            place = os.fstat(self._file.fileno())
+            earlier = _open.pop((place.st_dev, place.st_ino), None)
+            if earlier is not None:
+                earlier.close()
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self._file.close()
+                raise RollwiseError(
+                    f"ledger: {self.path} is open in another process; let that run end, or give another folder"
+                ) from None
+            except OSError:
+                pass  # a file system without locks
+            _open[place.st_dev, place.st_ino] = self
+
     def _write(self, lines: list[dict[str, Any]]) -> None:
-        if lines:
-            self._file.write("".join(json.dumps(line, allow_nan=False) + "\n" for line in lines))
-            self._file.flush()
+        if self._file.closed:
+            raise RollwiseError(
+                f"ledger: {self.path} is closed, by close() or by opening it a second time; open it again to write"
+            )
+        rest = memoryview("".join(json.dumps(line, allow_nan=False) + "\n" for line in lines).encode())
+        size = self._size + len(rest)
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) :]
+        except OSError as error:
+            self._file.truncate(self._size)
+            raise self._fault("be written", error) from error
+        self._size = size
+        for line in lines:
+            self._take(line)
 
     def _take(self, line: dict[str, Any]) -> None:
-        step = int(line["step"])
+        step = line["step"]
         if line["type"] == "rewind":
             self._paid_by_step = {at: count for at, count in self._paid_by_step.items() if at < step}
-            self.last_step, self._waves, self._rollouts = step - 1, {}, {}
+            self._start(step - 1)
         elif step != self.last_step:
-            self.last_step, self._waves, self._rollouts = step, {}, {}
+            self._start(step)
         if line["type"] == "wave":
-            self._waves[int(line["wave"])] = [entry["id"] for entry in line["rollouts"]]
+            self._waves[line["wave"]] = line
+            self._known_at[line["wave"]] = len(self._rollouts)
             self.paid += len(line["rollouts"])
             self._paid_by_step[step] = self._paid_by_step.get(step, 0) + len(line["rollouts"])
         elif line["type"] == "rollout":
             self._rollouts[line["id"]] = read_rollout(line)
 
-    def _read(self) -> None:
+    def _start(self, step: int) -> None:
+        self.last_step, self._waves, self._known_at, self._rollouts = step, {}, {}, {}
+
+    def _read(self) -> int:
+        """Take in the file's lines and cut off a last one without its end; returns the bytes kept."""
         keep = 0
-        with self.path.open("rb") as file:
+        with open(self._file.fileno(), "rb", closefd=False) as file:
             for number, raw in enumerate(file, start=1):
                 if not raw.endswith(b"\n") and is_cut_short(raw):
                     break
                 try:
-                    self._take(json.loads(raw))
-                except (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+                    self._take(read_line(raw))
+                except (ValueError, LookupError, TypeError, OverflowError, RecursionError) as error:
+                    self._file.close()
                     raise RollwiseError(
                         f"ledger: {self.path} line {number} is not a ledger line ({error}); give another folder"
                     ) from None
                 keep += len(raw)
-        with self.path.open("r+b") as file:
-            file.truncate(keep)
+        self._file.truncate(keep)
+        return keep
 
-
-def is_cut_short(line: bytes) -> bool:
-    """Whether a last line without its end can be the start of a ledger line; anything else is somebody else's file."""
-    start = b'{"type": "'
-    return line.startswith(start) or start.startswith(line)
-
-
-def rollout_line(step: int, rollout: Rollout) -> dict[str, Any]:
-    """The ledger line of one observed rollout."""
-    return {
-        "type": "rollout",
-        "step": step,
-        "id": rollout.id,
-        "prompt_id": rollout.prompt_id,
-        "group_id": rollout.group_id,
-        "wave": rollout.wave,
-        "outcome": rollout.outcome.value,
-        "reward": None if rollout.reward is None else float(rollout.reward),
-        "answer": rollout.answer,
-        "tokens": int(rollout.tokens),
-        "logprob": None if rollout.logprob is None else float(rollout.logprob),
-        "belief": list(rollout.belief),
-    }
-
-
-def read_rollout(line: dict[str, Any]) -> Rollout:
-    """The rollout of one ledger line."""
-    fields = {
-        key: line[key] for key in ("id", "prompt_id", "group_id", "wave", "reward", "answer", "tokens", "logprob")
-    }
-    return Rollout(**fields, outcome=Outcome(line["outcome"]), belief=(line["belief"][0], line["belief"][1]))
+    def _fault(self, verb: str, error: OSError) -> RollwiseError:
+        return RollwiseError(
+            f"ledger: {self.path} cannot {verb} ({error.strerror or error}); give a folder with room and write access"
+        )

@@ -17,10 +17,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rollwise.advantages import Advantage, get_advantage
 from rollwise.allocators.base import Allocator
-from rollwise.beliefs import FLAT
+from rollwise.beliefs import FLAT, check_priors
+from rollwise.contract import check_costs, check_counts, check_result, check_step
 from rollwise.ledger import Ledger
 from rollwise.metrics import prompt_mean, step_metrics
 from rollwise.objectives import get_objective, objective_weights
@@ -63,6 +65,7 @@ class Step:
         advantage: str | Advantage = "grpo",
         weighting: str = "per_rollout",
         objective: Any = "none",
+        expected_cost: ArrayLike | None = None,
         ledger: Ledger | None = None,
     ) -> None:
         """Open a step.
@@ -83,6 +86,8 @@ class Step:
             weighting: `per_rollout` or `per_prompt`.
             objective: what is ascended: `none` (as published), `mean`, `log`, `pass@k`, or a weight curve over p; its
                 weights come from the beliefs at the opening and stay as they are.
+            expected_cost: tokens a rollout is expected to take, one number, (B,) by prompt or (B, 2) by outcome
+                (success, failure); B counts merged prompts. Only rules with a budget in tokens look at it.
             ledger: where every rollout is recorded; rollouts of this step that it already holds are not issued again.
 
         Raises:
@@ -91,7 +96,7 @@ class Step:
         copies = Counter(str(prompt_id) for prompt_id in prompt_ids)
         self.prompt_ids = tuple(copies)
         size = len(self.prompt_ids)
-        cap = UNLIMITED if n_max is None else int(n_max)
+        cap = UNLIMITED if n_max is None else n_max
         check_step(copies.total(), budget, waves, quantum, n_min, cap)
         check_weighting(weighting)
         self.index = index
@@ -103,7 +108,8 @@ class Step:
         self._advantage = get_advantage(advantage)
         self._weighting = weighting
         self._ledger = ledger
-        self._prior = np.broadcast_to(np.asarray(prior, dtype=np.float64), (size, 2)).copy()
+        self._prior = check_priors("prior", prior, size)
+        self._costs = None if expected_cost is None else check_costs(expected_cost, size)
         plain = get_objective(objective).name in ("none", "mean")
         self._objective_weights = None if plain else objective_weights(objective, self._prior)
         self._n_min = np.full(size, n_min, dtype=np.int64)
@@ -130,20 +136,24 @@ class Step:
             unknown=self._counts[Outcome.UNKNOWN].copy(),
             pending=self._paid - seen,
             tokens_spent=self._tokens.copy(),
-            expected_cost=np.ones(len(self.prompt_ids)),
+            expected_cost=self._expected_cost(),
             n_min=self._n_min.copy(),
             n_max=self._n_max.copy(),
             budget_left=self.budget - int(self._paid.sum()),
             waves_left=max(1, self._waves - self._wave),
             quantum=self._quantum,
             objective_weights=None if self._objective_weights is None else self._objective_weights.copy(),
+            outcome_cost=None if self._costs is None else self._costs.copy(),
         )
 
     def next_wave(self) -> Wave | None:
         """Decide the next wave, or None once the budget is spent (or the rule stops saving the rest).
 
+        A step whose ledger holds waves of it already plays them again, each from the outcomes known when it was decided.
+
         Raises:
-            RollwiseError: if the allocator breaks its contract; nothing is issued then.
+            RollwiseError: if the allocator breaks its contract, or the ledger holds another decision; nothing is issued
+                then.
         """
         view = self.view
         if self._closed or view.budget_left == 0:
@@ -157,28 +167,27 @@ class Step:
         self._paid += counts
         self._issued.update((rollout.id, rollout) for rollout in rollouts)
         self._wave += 1
-        known = self._ledger.known(self.index) if self._ledger is not None else {}
-        for rollout in rollouts:
-            if rollout.id in known:
-                self._take(known[rollout.id])
+        known = self._recall()
         return Wave(self._wave - 1, counts, tuple(r for r in rollouts if r.id not in known))
 
     def observe(self, *rollouts: Rollout) -> None:
         """Take in what came back, in any order; a rollout observed before, or after the close, changes nothing.
 
         Raises:
-            RollwiseError: for a rollout this step did not issue, or a reward that is infinite; nothing is taken in then.
+            RollwiseError: for a rollout this step did not issue, or a reward or token count that is none; nothing is taken
+                in then.
         """
         fresh: dict[str, Rollout] = {}
         for rollout in rollouts:
             if rollout.id not in self._issued:
                 raise RollwiseError(f"observe: step {self.index} issued no rollout {rollout.id!r}")
-            if rollout.reward is not None and not np.isfinite(rollout.reward):
-                raise RollwiseError(f"observe: rollout {rollout.id} has reward {rollout.reward}; None means unknown")
+            check_result(self._issued[rollout.id], rollout)
             if rollout.id not in self._observed and not self._closed:
                 fresh.setdefault(rollout.id, rollout)
         if self._ledger is not None:
             self._ledger.observe(self.index, fresh.values())
+            if self._ledger.holds(self.index, self._wave):
+                return
         for rollout in fresh.values():
             self._take(rollout)
 
@@ -188,8 +197,10 @@ class Step:
         Rows are in order of issue. A row without reward (unknown) has advantage 0. `advantage` replaces the step's
         estimator, for callers that aggregate several reward columns themselves.
         """
+        self._recall(everything=True)
         lost = tuple(rollout for key, rollout in self._issued.items() if key not in self._observed)
         self.observe(*lost)
+        self._recall(everything=True)
         self._closed = True
         rows = tuple(self._observed[key] for key in self._issued)
         rewards = np.array([np.nan if row.reward is None else row.reward for row in rows], dtype=np.float64)
@@ -243,44 +254,29 @@ class Step:
             for k, slot in enumerate(np.repeat(np.arange(len(counts)), counts))
         ]
 
+    def _recall(self, everything: bool = False) -> dict[str, Rollout]:
+        """Take in what the ledger knows of the rollouts issued; returns all it knows of this step.
+
+        A wave that follows in the ledger was decided before later outcomes came, so those wait for it: taken at once,
+        they would change the decision, and the wave would be paid for again.
+        """
+        if self._ledger is None:
+            return {}
+        known = self._ledger.known(self.index)
+        count = len(known) if everything else self._ledger.known_at(self.index, self._wave)
+        for key in list(known)[:count]:
+            if key in self._issued and key not in self._observed:
+                self._take(known[key])
+        return known
+
+    def _expected_cost(self) -> FloatArray:
+        if self._costs is None:
+            return np.ones(len(self.prompt_ids))
+        a, b = self._prior.T + (self._counts[Outcome.SUCCESS], self._counts[Outcome.FAILURE])
+        return (a * self._costs[:, 0] + b * self._costs[:, 1]) / (a + b)
+
     def _take(self, rollout: Rollout) -> None:
         slot = self._slot_of[rollout.prompt_id]
         self._observed[rollout.id] = rollout
         self._counts[rollout.outcome][slot] += 1
         self._tokens[slot] += rollout.tokens
-
-
-def check_step(size: int, budget: int, waves: int, quantum: int, n_min: int, n_max: int) -> None:
-    """Raise `RollwiseError`, naming the setting, where a step of B = `size` prompts cannot be run."""
-    if size < 1:
-        raise RollwiseError("prompt_ids: a step needs at least one prompt")
-    if budget < 1 or quantum < 1 or budget % quantum:
-        raise RollwiseError(f"budget: {budget} rollouts is not a positive multiple of {quantum} processes")
-    if waves < 1:
-        raise RollwiseError(f"waves: {waves}; give 1 or more")
-    if n_min < 0 or n_min * size > budget:
-        raise RollwiseError(f"n_min: {n_min} for {size} prompts and {budget} rollouts; at most {budget // size}")
-    if n_max < max(n_min, 1) or n_max * size < budget:
-        least = max(n_min, -(-budget // size))
-        raise RollwiseError(f"n_max: {n_max} for {size} prompts and {budget} rollouts; at least {least}, or none")
-
-
-def check_counts(allocator: Allocator, view: StepView, counts: IntArray) -> IntArray:
-    """The counts as int64 (B,), or `RollwiseError` naming the allocator where they break its contract."""
-    counts = np.asarray(counts)
-    fault = None
-    if counts.shape != (view.size,) or not np.issubdtype(counts.dtype, np.integer):
-        fault = f"gave {counts.dtype} of shape {counts.shape}, not integers of shape ({view.size},)"
-    elif (counts < 0).any():
-        fault = "gave negative counts"
-    elif counts.sum() > view.budget_left:
-        fault = f"asked for {counts.sum()} rollouts with {view.budget_left} left"
-    elif counts.sum() % view.quantum:
-        fault = f"asked for {counts.sum()} rollouts, no multiple of {view.quantum} processes"
-    elif (view.paid + counts > view.n_max).any():
-        fault = "went past n_max"
-    elif not counts.any() and not allocator.saves:
-        fault = f"stopped with {view.budget_left} rollouts unspent but does not declare that it saves"
-    if fault:
-        raise RollwiseError(f"allocator {allocator.name}: {fault}")
-    return counts.astype(np.int64)

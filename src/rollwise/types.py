@@ -126,6 +126,8 @@ class StepView:
     quantum: int = 1
     objective_weights: FloatArray | None = None
     """Weight of each prompt's gradient under the step's objective, frozen at its opening; None where all weigh 1."""
+    outcome_cost: FloatArray | None = None
+    """(B, 2) tokens a success and a failure are expected to take, which `expected_cost` weighs; None where not known."""
 
     @property
     def size(self) -> int:
@@ -150,8 +152,9 @@ class StepView:
             state.update(np.ascontiguousarray(getattr(self, name), dtype=np.float64).tobytes())
         for name in ("successes", "failures", "unknown", "pending", "tokens_spent", "n_min", "n_max"):
             state.update(np.ascontiguousarray(getattr(self, name), dtype=np.int64).tobytes())
-        if self.objective_weights is not None:
-            state.update(np.ascontiguousarray(self.objective_weights, dtype=np.float64).tobytes())
+        for values in (self.objective_weights, self.outcome_cost):
+            if values is not None:
+                state.update(np.ascontiguousarray(values, dtype=np.float64).tobytes())
         state.update(np.array([self.budget_left, self.waves_left, self.quantum], dtype=np.int64).tobytes())
         return state.hexdigest()
 

@@ -24,6 +24,10 @@ def prompt_states(
     view: StepView, need: IntArray, space: IntArray, *, costs: bool = False, table: IntArray | None = None
 ) -> PromptStates:
     """The view's prompts with `need` rollouts already started; `space` (B,) is what each may take in all."""
+    cost = np.ones((view.size, 2))
+    if costs:
+        by_outcome = view.outcome_cost
+        cost = np.repeat(view.expected_cost[:, None], 2, axis=1) if by_outcome is None else by_outcome
     return PromptStates(
         view.prior_a.astype(np.float64),
         view.prior_b.astype(np.float64),
@@ -31,8 +35,8 @@ def prompt_states(
         view.failures,
         view.pending + need,
         space - need,
-        view.expected_cost if costs else np.ones(view.size),
-        view.expected_cost if costs else np.ones(view.size),
+        np.ascontiguousarray(cost[:, 0], dtype=np.float64),
+        np.ascontiguousarray(cost[:, 1], dtype=np.float64),
         np.zeros(view.size, dtype=np.int64) if table is None else table,
     )
 
