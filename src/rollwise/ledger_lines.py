@@ -35,14 +35,14 @@ def rollout_line(step: int, rollout: Rollout) -> dict[str, Any]:
         "tokens": int(rollout.tokens),
         "logprob": None if rollout.logprob is None else float(rollout.logprob),
         "belief": list(rollout.belief),
+        "gradient_norm": None if rollout.gradient_norm is None else float(rollout.gradient_norm),
     }
 
 
 def read_rollout(line: dict[str, Any]) -> Rollout:
     """The rollout of one ledger line."""
-    fields = {
-        key: line[key] for key in ("id", "prompt_id", "group_id", "wave", "reward", "answer", "tokens", "logprob")
-    }
+    names = ("id", "prompt_id", "group_id", "wave", "reward", "answer", "tokens", "logprob", "gradient_norm")
+    fields = {key: line[key] for key in names}
     return Rollout(**fields, outcome=Outcome(line["outcome"]), belief=(line["belief"][0], line["belief"][1]))
 
 
@@ -61,6 +61,8 @@ def read_line(raw: bytes) -> dict[str, Any]:
     line = json.loads(raw)
     if not isinstance(line, dict) or line.get("type") not in _FIELDS:
         raise ValueError(f"its type is none of {', '.join(_FIELDS)}")
+    if line["type"] == "rollout":
+        line.setdefault("gradient_norm", None)  # absent from ledgers of earlier versions
     _check(line, _FIELDS[line["type"]])
     for entry in line.get("rollouts", []) if line["type"] == "wave" else []:
         if not isinstance(entry, dict):
@@ -109,6 +111,7 @@ _FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
         "answer": _maybe(_text),
         "tokens": _count,
         "logprob": _maybe(_number),
+        "gradient_norm": _maybe(_number),
     },
     "step": {"step": _count, "rollouts": _count, "metrics": lambda value: isinstance(value, dict)},
     "rewind": {"step": _count, "rollouts_lost": _count},

@@ -27,6 +27,7 @@ from rollwise.ledger import Ledger
 from rollwise.metrics import prompt_mean, step_metrics
 from rollwise.objectives import get_objective, objective_weights
 from rollwise.types import UNLIMITED, FloatArray, IntArray, Outcome, Rollout, RollwiseError, StepRecord, StepView
+from rollwise.votes import agreement, check_labels, label_by_majority, vote_counts
 from rollwise.weighting import check_weighting, row_weights
 
 
@@ -65,6 +66,7 @@ class Step:
         advantage: str | Advantage = "grpo",
         weighting: str = "per_rollout",
         objective: Any = "none",
+        labels: str = "verifier",
         expected_cost: ArrayLike | None = None,
         ledger: Ledger | None = None,
     ) -> None:
@@ -86,6 +88,7 @@ class Step:
             weighting: `per_rollout` or `per_prompt`.
             objective: what is ascended: `none` (as published), `mean`, `log`, `pass@k`, or a weight curve over p; its
                 weights come from the beliefs at the opening and stay as they are.
+            labels: where outcomes come from at the close: the `verifier`, or the `majority` of the answers a group gave.
             expected_cost: tokens a rollout is expected to take, one number, (B,) by prompt or (B, 2) by outcome
                 (success, failure); B counts merged prompts. Only rules with a budget in tokens look at it.
             ledger: where every rollout is recorded; rollouts of this step that it already holds are not issued again.
@@ -99,6 +102,7 @@ class Step:
         cap = UNLIMITED if n_max is None else n_max
         check_step(copies.total(), budget, waves, quantum, n_min, cap)
         check_weighting(weighting)
+        check_labels(labels)
         self.index = index
         self.budget = int(budget)
         self._allocator = allocator
@@ -107,6 +111,7 @@ class Step:
         self._quantum = quantum
         self._advantage = get_advantage(advantage)
         self._weighting = weighting
+        self._labels = labels
         self._ledger = ledger
         self._prior = check_priors("prior", prior, size)
         self._costs = None if expected_cost is None else check_costs(expected_cost, size)
@@ -117,6 +122,8 @@ class Step:
         self._slot_of = {prompt_id: slot for slot, prompt_id in enumerate(self.prompt_ids)}
         self._counts = {outcome: np.zeros(size, dtype=np.int64) for outcome in Outcome}
         self._tokens = np.zeros(size, dtype=np.int64)
+        self._ballots = [Counter[str]() for _ in range(size)]
+        self._norms = np.zeros((size, 2))
         self._issued: dict[str, Rollout] = {}
         self._observed: dict[str, Rollout] = {}
         self._paid = np.zeros(size, dtype=np.int64)
@@ -144,6 +151,8 @@ class Step:
             quantum=self._quantum,
             objective_weights=None if self._objective_weights is None else self._objective_weights.copy(),
             outcome_cost=None if self._costs is None else self._costs.copy(),
+            votes=vote_counts(self._ballots),
+            gradient_norms=self._norms[:, 0] / np.maximum(self._norms[:, 1], 1) if self._norms.any() else None,
         )
 
     def next_wave(self) -> Wave | None:
@@ -202,7 +211,7 @@ class Step:
         self.observe(*lost)
         self._recall(everything=True)
         self._closed = True
-        rows = tuple(self._observed[key] for key in self._issued)
+        rows, label_metrics = self._label(tuple(self._observed[key] for key in self._issued))
         rewards = np.array([np.nan if row.reward is None else row.reward for row in rows], dtype=np.float64)
         groups = [row.group_id for row in rows]
         beliefs = np.array([row.belief for row in rows], dtype=np.float64).reshape(-1, 2)
@@ -233,6 +242,7 @@ class Step:
                 ),
                 "waves": float(self._wave),
                 "lost": float(len(lost)),
+                **label_metrics,
                 **self._allocator.metrics(),
             },
         )
@@ -269,6 +279,17 @@ class Step:
                 self._take(known[key])
         return known
 
+    def _label(self, rows: tuple[Rollout, ...]) -> tuple[tuple[Rollout, ...], dict[str, float]]:
+        if self._labels == "verifier":
+            return rows, {}
+        labelled = label_by_majority(rows)
+        for counts in self._counts.values():
+            counts[:] = 0
+        for row in labelled:
+            self._counts[row.outcome][self._slot_of[row.prompt_id]] += 1
+        agreed = agreement(labelled, rows)
+        return labelled, {} if np.isnan(agreed) else {"label_agreement": agreed}
+
     def _expected_cost(self) -> FloatArray:
         if self._costs is None:
             return np.ones(len(self.prompt_ids))
@@ -280,3 +301,7 @@ class Step:
         self._observed[rollout.id] = rollout
         self._counts[rollout.outcome][slot] += 1
         self._tokens[slot] += rollout.tokens
+        if rollout.answer:
+            self._ballots[slot][rollout.answer] += 1
+        if rollout.gradient_norm is not None:
+            self._norms[slot] += (rollout.gradient_norm, 1)

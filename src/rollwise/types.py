@@ -59,7 +59,8 @@ class Rollout:
     """One completion with its outcome, as reported back to a step.
 
     `reward` is what trains (any finite number, or None where unknown); `outcome` is what beliefs learn from.
-    `belief` is the Beta (a, b) the rollout was issued under; `logprob` the summed behaviour log-probability.
+    `answer` is its answer in canonical form ("" for none given, None where nobody looked), `belief` the Beta (a, b) it was
+    issued under, `logprob` the summed behaviour log-probability, `gradient_norm` that of its own log-probability.
     """
 
     id: str
@@ -72,6 +73,7 @@ class Rollout:
     tokens: int = 0
     logprob: float | None = None
     belief: tuple[float, float] = (1.0, 1.0)
+    gradient_norm: float | None = None
 
     def result(
         self,
@@ -81,12 +83,14 @@ class Rollout:
         answer: str | None = None,
         tokens: int = 0,
         logprob: float | None = None,
+        gradient_norm: float | None = None,
     ) -> Rollout:
         """The same rollout with what came back; `reward` defaults to 1.0 / 0.0 / None by outcome."""
         seen = Outcome.of(outcome)
         if reward is None and seen is not Outcome.UNKNOWN:
             reward = 1.0 if seen is Outcome.SUCCESS else 0.0
-        return replace(self, outcome=seen, reward=reward, answer=answer, tokens=tokens, logprob=logprob)
+        found = {"answer": answer, "tokens": tokens, "logprob": logprob, "gradient_norm": gradient_norm}
+        return replace(self, outcome=seen, reward=reward, **found)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +132,10 @@ class StepView:
     """Weight of each prompt's gradient under the step's objective, frozen at its opening; None where all weigh 1."""
     outcome_cost: FloatArray | None = None
     """(B, 2) tokens a success and a failure are expected to take, which `expected_cost` weighs; None where not known."""
+    votes: IntArray | None = None
+    """(B, 2) rollouts that gave the leading and the second answer; None where no answer has come back."""
+    gradient_norms: FloatArray | None = None
+    """(B,) mean gradient norm of the rollouts that report one, 0 for a prompt without; None where none does."""
 
     @property
     def size(self) -> int:
@@ -152,7 +160,7 @@ class StepView:
             state.update(np.ascontiguousarray(getattr(self, name), dtype=np.float64).tobytes())
         for name in ("successes", "failures", "unknown", "pending", "tokens_spent", "n_min", "n_max"):
             state.update(np.ascontiguousarray(getattr(self, name), dtype=np.int64).tobytes())
-        for values in (self.objective_weights, self.outcome_cost):
+        for values in (self.objective_weights, self.outcome_cost, self.votes, self.gradient_norms):
             if values is not None:
                 state.update(np.ascontiguousarray(values, dtype=np.float64).tobytes())
         state.update(np.array([self.budget_left, self.waves_left, self.quantum], dtype=np.int64).tobytes())

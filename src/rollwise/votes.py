@@ -1,0 +1,60 @@
+"""Votes over answers where nobody knows the right one: who leads, and the leader as the label of its group.
+
+An answer is compared as text, so whoever grades reports a canonical form ("1/2" for 0.5). None says nothing of a rollout;
+"" says that it came back without an answer, which votes for nothing and agrees with nobody.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from rollwise.suggest import nearest
+from rollwise.types import IntArray, Outcome, Rollout, RollwiseError
+
+LABELS = ("verifier", "majority")
+
+
+def check_labels(labels: str) -> None:
+    """Raise `RollwiseError` unless `labels` is one of `LABELS`."""
+    if labels not in LABELS:
+        raise RollwiseError(f"labels: no {labels!r}; {nearest(str(labels), LABELS)}")
+
+
+def vote_counts(ballots: Sequence[Counter[str]]) -> IntArray | None:
+    """(B, 2) votes of the leading and of the second answer of each ballot; None where nobody has voted."""
+    if not any(ballots):
+        return None
+    ranked = [[count for _, count in ballot.most_common(2)] for ballot in ballots]
+    return np.array([(counts + [0, 0])[:2] for counts in ranked], dtype=np.int64)
+
+
+def label_by_majority(rows: Iterable[Rollout]) -> tuple[Rollout, ...]:
+    """Rollouts with outcome and reward by agreement with the answer most of their group gave (ties: the first given).
+
+    A rollout whose answer is None, or whose group gave no answer at all, becomes unknown.
+    """
+    rows = tuple(rows)
+    ballots: dict[str, Counter[str]] = {}
+    for row in rows:
+        if row.answer:
+            ballots.setdefault(row.group_id, Counter())[row.answer] += 1
+    leaders = {group: ballot.most_common(1)[0][0] for group, ballot in ballots.items()}
+    return tuple(_labelled(row, leaders.get(row.group_id)) for row in rows)
+
+
+def agreement(labelled: Sequence[Rollout], graded: Sequence[Rollout]) -> float:
+    """Share of rollouts with the outcome a verifier gave, among those of which both know one; NaN for none."""
+    pairs = [(a.outcome, b.outcome) for a, b in zip(labelled, graded, strict=True)]
+    known = [a is b for a, b in pairs if Outcome.UNKNOWN not in (a, b)]
+    return float(np.mean(known)) if known else float("nan")
+
+
+def _labelled(row: Rollout, leader: str | None) -> Rollout:
+    if row.answer is None or leader is None:
+        return replace(row, outcome=Outcome.UNKNOWN, reward=None)
+    agrees = row.answer == leader
+    return replace(row, outcome=Outcome.SUCCESS if agrees else Outcome.FAILURE, reward=float(agrees))
