@@ -155,7 +155,7 @@ def test_settings_are_read_as_yaml() -> None:
         "output": "x=y",
         "method.n_max": None,
     }
-    with pytest.raises(RollwiseError, match="is not a YAML value"):
+    with pytest.raises(RollwiseError, match="--set steps line 1: not valid YAML"):
         parse_settings(["steps=[1"])
 
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
-from rollwise.cli.config import RunConfig, read_config
+from rollwise.cli.config import EvaluationSpec, MethodSpec, RunConfig, read_config
+from rollwise.cli.yaml_input import load_yaml
+from rollwise.tasks.datasets import DataSpec
 from rollwise.types import RollwiseError
 
 MINIMAL = "data: {source: rows.jsonl}\n"
@@ -47,8 +53,6 @@ def test_flags_win_over_the_file_also_inside_a_mapping(tmp_path: Path) -> None:
 
 
 def test_a_configuration_reads_back_as_itself(tmp_path: Path) -> None:
-    import yaml
-
     config = read(tmp_path, MINIMAL + "method: {prior: '2,3'}\n")
     assert config.method.prior == "2,3"
     assert read(tmp_path, yaml.safe_dump(config.model_dump(mode="json"))) == config
@@ -119,3 +123,112 @@ def test_binary_content_is_named(tmp_path: Path) -> None:
 
 def test_a_flag_inside_something_that_is_no_mapping_is_named(tmp_path: Path) -> None:
     assert "steps is not a mapping of settings" in fault(tmp_path, MINIMAL + "steps: 3\n", steps__x=1)
+
+
+NUMBERS = [
+    "steps",
+    "seed",
+    "prompts_per_step",
+    "rollouts_per_prompt",
+    "learning_rate",
+    "max_completion_length",
+    "temperature",
+    "outcome_threshold",
+    "method.waves",
+    "method.n_min",
+    "method.n_max",
+    "method.prior_discount",
+    "method.block_prompts",
+    "evaluation.samples",
+    "evaluation.batch",
+    "data.limit",
+    "data.seed",
+]
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("value", [".inf", "-.inf", ".nan", "inf", "nan", "[1]", "{a: 1}", "many"])
+def test_no_setting_takes_a_number_that_is_none(tmp_path: Path, name: str, value: str) -> None:
+    assert fault(tmp_path, MINIMAL, **{name.replace(".", "__"): load_yaml(value, "value")}).startswith(f"{name}: ")
+
+
+def test_every_number_of_the_configuration_is_tried_above() -> None:
+    numeric = {
+        f"{prefix}{name}"
+        for prefix, model in (
+            ("", RunConfig),
+            ("method.", MethodSpec),
+            ("evaluation.", EvaluationSpec),
+            ("data.", DataSpec),
+        )
+        for name, field in model.model_fields.items()
+        if field.annotation in (int, float, int | None, float | None)
+    }
+    assert numeric == set(NUMBERS)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("reward_weights: [.nan]\n", "reward_weights.0: input should be a finite number, got nan"),
+        ("seed: -1\n", "seed: input should be greater than or equal to 0, got -1"),
+        ("rollouts_per_prompt: 1000000000\n", "rollouts_per_prompt: input should be less than or equal to 1000000"),
+        ("rollouts_per_prompt: 1000000\n", "rollouts_per_prompt: 8 x 1000000 = 8,000,000 rollouts a step"),
+        ("temperature: 0\n", "temperature: input should be greater than or equal to 0.01, got 0"),
+        ("method: {prior: null}\n", "method.prior: give a Beta a,b"),
+        ("method: {prior: {a: 1}}\n", "method.prior: "),
+        ("method: null\n", "method: input should be a valid dictionary"),
+        ("method: [1]\n", "method: input should be a valid dictionary"),
+        ("1: 2\n", "1: "),
+        ("rewards: exact_match\n", "rewards: input should be a valid list, got 'exact_match'"),
+        ("seed: 0x" + "f" * 9000 + "\n", "seed: "),
+    ],
+)
+def test_wrong_numbers_and_types_are_named(tmp_path: Path, text: str, line: str) -> None:
+    assert line in fault(tmp_path, MINIMAL + text)
+
+
+def test_a_flag_changes_one_setting_where_the_file_gives_two_the_same_mapping(tmp_path: Path) -> None:
+    config = read(tmp_path, "data: &rows {source: a.jsonl}\neval_data: *rows\n", data__source="b.jsonl")
+    assert config.eval_data is not None
+    assert (config.data.source, config.eval_data.source) == ("b.jsonl", "a.jsonl")
+
+
+NAMES = [*RunConfig.model_fields, "method.prior", "method.objective", "arms.0", "data.columns", "unheard_of"]
+VALUES = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(),
+        st.dates(),
+        st.binary(max_size=4),
+        st.text(max_size=8),
+        st.sampled_from(["1,1", "chains", "exact_match", "none", "a:b", "uniform"]),
+    ),
+    lambda below: (
+        st.lists(below, max_size=3)
+        | st.dictionaries(st.one_of(st.sampled_from(NAMES), st.text(max_size=4), st.integers()), below, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(place=st.sampled_from(NAMES), value=VALUES)
+def test_any_tree_of_values_is_a_configuration_or_one_line_that_names_a_setting(place: str, value: object) -> None:
+    given: dict[str, object] = {"data": {"source": "chains"}}
+    if place == "arms.0":
+        given["arms"] = [value]
+    elif "." in place:
+        parent, name = place.split(".")
+        given[parent] = {"source": "chains", name: value} if parent == "data" else {name: value}
+    else:
+        given[place] = value
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "run.yaml")
+        path.write_text(yaml.safe_dump(given, allow_unicode=True), encoding="utf-8")
+        try:
+            read_config(path, {})
+        except RollwiseError as error:
+            assert "\n" not in str(error) and len(str(error)) < 600
+            assert place.split(".")[0] in str(error) or str(error).startswith("two arms")

@@ -15,21 +15,25 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from rollwise.beliefs import prior_source
 from rollwise.beliefs.source import DISCOUNT
+from rollwise.cli.values import short
+from rollwise.cli.yaml_input import MOST_CHARACTERS, load_yaml
 from rollwise.objectives import get_objective
 from rollwise.suggest import nearest
 from rollwise.tasks.datasets import DataSpec
 from rollwise.types import RollwiseError
 
+MOST = 1_000_000
+"""Above it a count is a slip of the finger, and would end in a lack of memory instead of a line."""
+
 
 class Settings(BaseModel):
-    """A mapping that refuses keys it does not know."""
+    """A mapping that refuses keys it does not know, and numbers that are none."""
 
-    model_config = ConfigDict(extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(extra="forbid", protected_namespaces=(), allow_inf_nan=False)
 
 
 class MethodSpec(Settings):
@@ -39,11 +43,11 @@ class MethodSpec(Settings):
     """`adaroll`, `uniform` (stock GRPO through the same code) or `observe` (stock GRPO, recorded only)."""
     utility: str = "min_variance"
     advantage_form: Literal["raw", "normalised"] = "raw"
-    waves: int = Field(4, ge=1)
+    waves: int = Field(4, ge=1, le=MOST)
     """Decisions per step; rollouts of one wave are generated together."""
     sequential: bool = False
-    n_min: int = Field(2, ge=0)
-    n_max: int | None = Field(None, ge=1)
+    n_min: int = Field(2, ge=0, le=MOST)
+    n_max: int | None = Field(None, ge=1, le=MOST)
     prior: str = "1,1"
     """Belief at the opening of a step: a Beta a,b; `empirical` (recent groups) or `carried` (each prompt's own past)."""
     prior_discount: float = Field(DISCOUNT, gt=0, le=1)
@@ -53,11 +57,13 @@ class MethodSpec(Settings):
     weighting: Literal["per_rollout", "per_prompt"] = "per_rollout"
     advantage: str | None = None
     """`grpo`, `grpo_batch` or `dr_grpo`; by default what `scale_rewards` says."""
-    block_prompts: int | None = Field(None, ge=1)
+    block_prompts: int | None = Field(None, ge=1, le=MOST)
 
     @field_validator("prior", mode="before")
     @classmethod
     def _word_or_pair(cls, given: Any) -> str:
+        if given is None:
+            raise ValueError("give a Beta a,b, such as 1,1; empirical; or carried")
         prior_source(given)
         return given if isinstance(given, str) else ",".join(f"{number:g}" for number in given)
 
@@ -76,9 +82,9 @@ class ArmSpec(MethodSpec):
 class EvaluationSpec(Settings):
     """How the model is measured before and after training, on `eval_data`."""
 
-    samples: int = Field(4, ge=0)
+    samples: int = Field(4, ge=0, le=MOST)
     """Sampled completions per prompt; 0 leaves the sampled accuracy out."""
-    batch: int = Field(128, ge=1)
+    batch: int = Field(128, ge=1, le=MOST)
     """Completions generated at a time."""
 
 
@@ -100,13 +106,13 @@ class RunConfig(Settings):
     arms: list[ArmSpec] | None = None
     compare_uniform: bool = False
     """Also train an arm with uniform allocation, from the same model, seed and budget."""
-    prompts_per_step: int = Field(8, ge=1)
-    rollouts_per_prompt: int = Field(8, ge=1)
-    steps: int = Field(100, ge=1)
-    learning_rate: float = Field(1e-6, gt=0)
-    max_completion_length: int = Field(256, ge=1)
-    temperature: float = Field(1.0, gt=0)
-    seed: int = 0
+    prompts_per_step: int = Field(8, ge=1, le=MOST)
+    rollouts_per_prompt: int = Field(8, ge=1, le=MOST)
+    steps: int = Field(100, ge=1, le=MOST)
+    learning_rate: float = Field(1e-6, gt=0, le=100)
+    max_completion_length: int = Field(256, ge=1, le=MOST)
+    temperature: float = Field(1.0, ge=0.01, le=100)
+    seed: int = Field(0, ge=0, lt=2**32)
     loss_type: str = "dapo"
     scale_rewards: Literal["group", "batch", "none"] = "group"
     evaluation: EvaluationSpec = EvaluationSpec()
@@ -138,6 +144,11 @@ class RunConfig(Settings):
             raise ValueError(f"two arms are called {twice[0]!r}; give each its own name")
         if self.arms and self.compare_uniform:
             raise ValueError("give either arms or compare_uniform; an arm may say `allocator: uniform`")
+        if self.budget > MOST:
+            raise ValueError(
+                f"rollouts_per_prompt: {self.prompts_per_step} x {self.rollouts_per_prompt} = {self.budget:,} rollouts a "
+                f"step; a step has at most {MOST:,}"
+            )
         if self.reward_weights is not None and len(self.reward_weights) != len(self.rewards):
             raise ValueError(f"reward_weights has {len(self.reward_weights)} entries for {len(self.rewards)} rewards")
         return self
@@ -154,10 +165,10 @@ def read_config(path: Path | None, overrides: dict[str, Any]) -> RunConfig:
         *parents, last = dotted.split(".")
         place = given
         for parent in parents:
-            below = place.setdefault(parent, {})
+            below = place.get(parent, {})
             if not isinstance(below, dict):
                 raise RollwiseError(f"{dotted}: {parent} is not a mapping of settings")
-            place = below
+            place[parent] = place = dict(below)  # a copy: in YAML two settings may be one mapping (&name, *name)
         place[last] = value
     try:
         return RunConfig.model_validate(given)
@@ -167,20 +178,18 @@ def read_config(path: Path | None, overrides: dict[str, Any]) -> RunConfig:
 
 def demo_settings() -> dict[str, Any]:
     """The settings of the demo, `rollwise train` without a file."""
-    return dict(yaml.safe_load(resources.files("rollwise.cli").joinpath("demo.yaml").read_text()))
+    return dict(load_yaml(resources.files("rollwise.cli").joinpath("demo.yaml").read_text(), "demo"))
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
     """The mapping in a YAML file, or `RollwiseError` with the file and line."""
     try:
-        given = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
+        with path.open(encoding="utf-8") as file:
+            text = file.read(MOST_CHARACTERS + 1)
+    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a path with a null character
         reason = error.strerror if isinstance(error, OSError) else "it is not text"
         raise RollwiseError(f"--config {path}: {reason}; give a YAML file") from None
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f" line {mark.line + 1}" if mark else ""
-        raise RollwiseError(f"--config {path}{where}: not valid YAML ({getattr(error, 'problem', error)})") from None
+    given = load_yaml(text, f"--config {path}")
     if not isinstance(given, dict):
         raise RollwiseError(f"--config {path}: holds no settings; start with `model: ...` and `data: ...`")
     return given
@@ -188,18 +197,19 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 def explain(error: ValidationError) -> str:
     """One line for the first thing pydantic found wrong: the setting, what is wrong, the nearest valid value."""
-    found = error.errors()
+    found = error.errors(include_url=False)
     first = found[0]
-    place = ".".join(str(part) for part in first["loc"])
+    place = ".".join(short(part) if isinstance(part, str) and len(part) > 80 else str(part) for part in first["loc"])
     more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     if first["type"] == "extra_forbidden":
         return f"{place}: unknown setting; {nearest(str(first['loc'][-1]), keys_at(first['loc'][:-1]))}{more}"
     message = first["msg"].removeprefix("Value error, ").removeprefix(f"{first['loc'][-1] if first['loc'] else ''}: ")
+    message = " ".join(message.split())
     if first["type"] == "missing":
         return f"{place}: missing; give it in the file or as a flag{more}"
     if first["type"] == "value_error":
         return f"{place}: {message}{more}" if place else f"{message}{more}"
-    return f"{place}: {message[0].lower()}{message[1:]}, got {first['input']!r}{more}"
+    return f"{place}: {message[0].lower()}{message[1:]}, got {short(first['input'])}{more}"
 
 
 def keys_at(place: tuple[int | str, ...]) -> list[str]:

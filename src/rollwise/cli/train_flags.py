@@ -84,15 +84,12 @@ def train(
 
 def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
     """`key.path=value` pairs, values read as YAML."""
-    import yaml
+    from rollwise.cli.yaml_input import load_yaml
 
     found: dict[str, Any] = {}
     for setting in settings:
         key, separator, value = setting.partition("=")
         if not separator or not key:
             raise RollwiseError(f"--set {setting!r}: write key=value, such as trainer.beta=0.01")
-        try:
-            found[key] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            raise RollwiseError(f"--set {key}: {value!r} is not a YAML value") from None
+        found[key] = load_yaml(value, f"--set {key}")
     return found
