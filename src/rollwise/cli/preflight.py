@@ -72,8 +72,8 @@ def check_inputs(config: RunConfig, inputs: Inputs) -> None:
     Raises:
         RollwiseError: for a reward without its column, fewer rows than a step has prompts, an unreadable model.
     """
-    from rollwise.integrations.trl.rewards import OutcomeReader
-    from rollwise.integrations.trl.startup import with_index
+    from rollwise.integrations.trl.dataset import with_index
+    from rollwise.integrations.trl.outcomes import OutcomeReader
 
     judges = [*inputs.rewards, *([inputs.outcome] if callable(inputs.outcome) else [])]
     parts = {"data": inputs.rows, "eval_data": inputs.eval_rows}

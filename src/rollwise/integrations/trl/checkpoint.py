@@ -17,7 +17,15 @@ from torch.utils.data import Sampler
 
 from rollwise.types import RollwiseError
 
-FORMAT = 1
+FORMAT = 2
+CONTENT: dict[str, Any] = {
+    "world": int,
+    "settings": dict,
+    "step": int,
+    "buffered": (list, type(None)),
+    "carried": dict,
+}
+"""What a state holds, by name, and the type of each part."""
 
 
 def state_path(folder: str | Path, rank: int) -> Path:
@@ -53,9 +61,16 @@ def load_state(folder: str | Path, rank: int, world: int) -> dict[str, Any] | No
         raise RollwiseError(
             f"resume_from_checkpoint: {path} is damaged ({type(error).__name__}); take another one"
         ) from None
+    if not isinstance(state, dict):
+        raise RollwiseError(f"resume_from_checkpoint: {path} holds no rollwise state; take another checkpoint")
     if state.get("format") != FORMAT:
         raise RollwiseError(
             f"resume_from_checkpoint: {path} has format {state.get('format')}; this version reads {FORMAT}"
+        )
+    wrong = [name for name, kind in CONTENT.items() if not isinstance(state.get(name, ...), kind)]
+    if wrong:
+        raise RollwiseError(
+            f"resume_from_checkpoint: {path} lacks {wrong[0]!r} or holds a wrong one; take another checkpoint"
         )
     if state["world"] != world:
         raise RollwiseError(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from trl import GRPOConfig
 
@@ -105,14 +107,13 @@ class RollwiseGRPOConfig(GRPOConfig):
         Raises:
             RollwiseError: naming the setting and a valid value.
         """
+        check_finite(vars(self))
         super().__post_init__()
         prior_source(self.prior, discount=self.prior_discount)
         get_objective(self.objective)
         check_weighting(self.weighting)
         if self.advantage is not None:
             get_advantage(self.advantage)
-        if self.outcome_threshold is not None and not math.isfinite(self.outcome_threshold):
-            raise RollwiseError(f"outcome_threshold: {self.outcome_threshold}; give a finite number")
         if self.waves < 1:
             raise RollwiseError(f"waves: {self.waves}; give 1 or more")
         if self.remove_unused_columns:
@@ -124,3 +125,20 @@ class RollwiseGRPOConfig(GRPOConfig):
             sequential=self.sequential,
             block_prompts=self.block_prompts,
         )
+
+
+def check_finite(settings: Mapping[str, Any]) -> None:
+    """Raise `RollwiseError` naming the first setting that is, or holds, NaN or an infinity, or is out of range.
+
+    TRL takes such numbers and trains on NaN losses.
+    """
+    for name, value in settings.items():
+        if isinstance(value, float) and not math.isfinite(value):
+            raise RollwiseError(f"{name}: {value}; give a finite number")
+        if isinstance(value, (list, tuple)) and any(isinstance(x, float) and not math.isfinite(x) for x in value):
+            raise RollwiseError(f"{name}: {value}; give finite numbers")
+    if isinstance(settings["temperature"], (int, float)) and settings["temperature"] <= 0:
+        raise RollwiseError(f"temperature: {settings['temperature']}; give a number above 0, such as 1.0")
+    longest = settings["max_completion_length"]
+    if isinstance(longest, int) and longest < 1:
+        raise RollwiseError(f"max_completion_length: {longest}; give 1 or more")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import trl
-from datasets import Dataset, IterableDataset
 
 from rollwise.allocators.base import Allocator
 from rollwise.allocators.uniform import Uniform
@@ -17,40 +17,28 @@ from rollwise.solver import solve
 from rollwise.step import Step
 from rollwise.types import RollwiseError
 
-INDEX = "rollwise_index"
-"""Column that carries a row's number through the data loader; reward functions never see it."""
-
-REFUSED = "rollout_func, environments, images, streams without prompt_id_column"
+UNSUPPORTED = "rollout_func, environments, images, streams without prompt_id_column"
 
 
-def with_index(dataset: Any, id_column: str | None) -> Any:
-    """The training data with a column of row numbers, so that prompts keep their identity.
+def check_arguments(args: Any, reward_funcs: Any, others: Mapping[str, Any]) -> RollwiseGRPOConfig:
+    """The trainer's arguments, as far as they can be checked without data or model; returns `args`.
 
     Raises:
-        RollwiseError: naming what cannot be used: streams without an id column, images, a missing id column, lazily
-            transformed data that would hide the added column.
+        RollwiseError: naming the argument or setting.
     """
-    if dataset is None:
-        raise RollwiseError("train_dataset: none given; pass a datasets.Dataset with a column 'prompt'")
-    columns = list(dataset.column_names or next(iter(dataset)).keys())
-    if "prompt" not in columns:
-        raise RollwiseError(f"train_dataset: no column 'prompt' (columns: {', '.join(columns)})")
-    if {"image", "images"} & set(columns):
-        raise RollwiseError("train_dataset: images are not supported; drop the image column or use TRL's own trainer")
-    if id_column is not None and id_column not in columns:
-        raise RollwiseError(f"prompt_id_column: no column {id_column!r} (columns: {', '.join(columns)})")
-    if isinstance(dataset, IterableDataset):
-        if id_column is None:
-            raise RollwiseError("prompt_id_column: a streamed train_dataset needs one, the column that names a prompt")
-        return dataset
-    if not isinstance(dataset, Dataset):
-        raise RollwiseError(f"train_dataset: {type(dataset).__name__} is not supported; use a datasets.Dataset")
-    if INDEX in columns:
-        dataset = dataset.remove_columns(INDEX)
-    indexed = dataset.add_column(INDEX, list(range(len(dataset))))
-    if len(indexed) and INDEX not in indexed[0]:
-        raise RollwiseError("train_dataset: an on-the-fly transform hides added columns; apply it with .map() first")
-    return indexed
+    if not isinstance(args, RollwiseGRPOConfig):
+        raise RollwiseError("args: pass a RollwiseGRPOConfig (TRL's GRPOConfig has no allocation settings)")
+    for name in ("rollout_func", "environment_factory"):
+        if others.get(name) is not None:
+            raise RollwiseError(f"{name}: not supported, it fixes which rollouts are made; leave it out")
+    functions = len(reward_funcs) if isinstance(reward_funcs, list) else 1
+    if not functions or reward_funcs is None:
+        raise RollwiseError("reward_funcs: none given; pass one reward function or a list of them")
+    if args.reward_weights is not None and len(args.reward_weights) != functions:
+        raise RollwiseError(
+            f"reward_weights: {len(args.reward_weights)} weights for {functions} reward functions; give one each"
+        )
+    return args
 
 
 def check_batch(prompts: int, generations: int, adaptive: bool) -> None:
@@ -104,7 +92,7 @@ def small_step_warning(rule: Allocator, prompts: int, budget: int) -> list[str]:
 
 
 def summary_lines(args: RollwiseGRPOConfig, rule: Allocator, outcome: str) -> list[str]:
-    """The start-up summary, one line each: what a step is, how it is allocated, what is refused."""
+    """The start-up summary, one line each: what a step is, how it is allocated, what is not supported."""
     uniform = isinstance(rule, Uniform)
     waves = f"{args.waves} waves"
     if args.sequential and not uniform:
@@ -121,6 +109,6 @@ def summary_lines(args: RollwiseGRPOConfig, rule: Allocator, outcome: str) -> li
         f"n_max {args.n_max or 'none'} | prior {args.prior}",
         f"rollwise: weighting {args.weighting} | advantage {advantage} | objective {args.objective} | "
         f"outcome from {outcome}",
-        f"rollwise: refused: {REFUSED}",
+        f"rollwise: not supported: {UNSUPPORTED}",
         *([f"rollwise: warning: {twice}"] if twice else []),
     ]

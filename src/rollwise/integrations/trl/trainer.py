@@ -8,7 +8,6 @@ logs and checkpoints true. No allocation mathematics lives in this package.
 from __future__ import annotations
 
 import copy
-from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from typing import Any
 import numpy as np
 import torch
 from accelerate.utils import gather_object
-from trl import GRPOTrainer
 
 from rollwise.advantages import Advantage
 from rollwise.allocators import get_allocator
@@ -25,37 +23,37 @@ from rollwise.allocators.uniform import Observe, Uniform
 from rollwise.beliefs import prior_source
 from rollwise.counterfactual import would_have_changed
 from rollwise.integrations.trl import logs
-from rollwise.integrations.trl.aggregation import NormaliseThenSum, sum_rewards
-from rollwise.integrations.trl.checkpoint import EpochSampler, as_arrays, as_tensors, load_state, save_state, to_device
+from rollwise.integrations.trl.aggregation import NormaliseThenSum
+from rollwise.integrations.trl.block import Block
 from rollwise.integrations.trl.config import BY_SCALE, RollwiseGRPOConfig
-from rollwise.integrations.trl.merge import merge_waves
-from rollwise.integrations.trl.rewards import OutcomeReader, checked
+from rollwise.integrations.trl.dataset import check_rows, with_index
+from rollwise.integrations.trl.judge import Judge
+from rollwise.integrations.trl.outcomes import OutcomeReader
+from rollwise.integrations.trl.prompts import Prompts, gather_prompts
+from rollwise.integrations.trl.resumable import ResumableTrainer
+from rollwise.integrations.trl.rewards import checked
 from rollwise.integrations.trl.scores import Scores, report
+from rollwise.integrations.trl.settings import check_same_on_all, settings_of
 from rollwise.integrations.trl.startup import (
-    INDEX,
+    check_arguments,
     check_batch,
     has_relative_positions,
     rehearse,
     small_step_warning,
     summary_lines,
-    with_index,
 )
 from rollwise.ledger import Ledger
 from rollwise.step import Step, Wave
-from rollwise.types import FloatArray, RollwiseError, StepRecord
-
-ID = "rollwise_id"
-"""Key a row's id travels under between processes."""
+from rollwise.types import RollwiseError, StepRecord
 
 
-class RollwiseGRPOTrainer(GRPOTrainer):
+class RollwiseGRPOTrainer(ResumableTrainer):
     """`GRPOTrainer` with adaptive rollout allocation; constructed and used exactly like it.
 
     Two arguments more: `outcome`, a callable with a reward function's signature that returns 0, 1 or None, and
     `allocator`, a rule object in place of the named one. Everything else is in `RollwiseGRPOConfig`.
     """
 
-    num_generations: int
     pad_to_multiple_of: int | None
     reward_funcs: list[Any]
 
@@ -75,11 +73,7 @@ class RollwiseGRPOTrainer(GRPOTrainer):
         Raises:
             RollwiseError: naming the setting that cannot be used, and a valid value.
         """
-        if not isinstance(args, RollwiseGRPOConfig):
-            raise RollwiseError("args: pass a RollwiseGRPOConfig (TRL's GRPOConfig has no allocation settings)")
-        for name in ("rollout_func", "environment_factory"):
-            if kwargs.get(name) is not None:
-                raise RollwiseError(f"{name}: not supported, it fixes which rollouts are made; leave it out")
+        args = check_arguments(args, reward_funcs, kwargs)
         self._rule = allocator or get_allocator(
             args.allocator,
             utility=args.utility,
@@ -92,12 +86,19 @@ class RollwiseGRPOTrainer(GRPOTrainer):
         check_batch(self._prompts, args.num_generations, adaptive=not isinstance(self._rule, Uniform))
         rehearse(self._rule, self._prompts, self._budget, args)
         dataset = with_index(train_dataset, args.prompt_id_column)
+        check_rows(dataset, self._prompts)
         super().__init__(model, reward_funcs, args, dataset, *positional, **kwargs)
         self._names = list(self.reward_func_names)
         self.reward_funcs = [
             checked(function, name) for function, name in zip(self.reward_funcs, self._names, strict=True)
         ]
-        self._outcomes = OutcomeReader(outcome or args.outcome, args.outcome_threshold, self._names)
+        outcomes = OutcomeReader(outcome or args.outcome, args.outcome_threshold, self._names)
+        # TRL 1.14 knows a single end token and has no list of them
+        ends = [*getattr(self, "eos_token_ids", [self._tokenizer.eos_token_id]), self._tokenizer.pad_token_id]
+        self._judge = Judge(outcomes, self.reward_weights.double().cpu().numpy(), ends, self.accelerator)
+        rows = len(dataset) if hasattr(dataset, "__len__") else None
+        self._settings = settings_of(args, self._rule, outcomes.source, self._names, rows)
+        check_same_on_all(self._settings)
         self._prior = prior_source(args.prior, discount=args.prior_discount)
         self._block = 0
         self._spent = 0
@@ -107,7 +108,7 @@ class RollwiseGRPOTrainer(GRPOTrainer):
         """The `StepRecord` of the last generation block, for callbacks and inspection."""
         if self.accelerator.is_main_process:
             warning = small_step_warning(self._rule, self._prompts, self._budget)
-            print("\n".join(summary_lines(args, self._rule, self._outcomes.source) + warning), flush=True)
+            print("\n".join(summary_lines(args, self._rule, outcomes.source) + warning), flush=True)
 
     # -- the two overridden methods ---------------------------------------------------------------------------------
 
@@ -115,43 +116,12 @@ class RollwiseGRPOTrainer(GRPOTrainer):
         """One step: the parent's own block where the rule is uniform, else one call of the parent per wave."""
         if not self.model.training:
             return super()._generate_and_score_completions(inputs)
-        ids = [self._id_of(row) for row in inputs]
-        clean = [{key: value for key, value in row.items() if key != INDEX} for row in inputs]
-        all_ids: list[str] = gather_object(ids)
-        uniform = isinstance(self._rule, Uniform) and not self.args.force_waves
-        copies = {key: rows // self.num_generations for key, rows in Counter(all_ids).items()}
-        step = self._open_step(list(Counter(copies).elements()), waves=1 if uniform else self.args.waves)
-        rows = self._rows_by_id(ids, clean)
-        width = None if uniform else self._prompt_width(rows)
-        parts: list[dict[str, Any]] = []
-        placed: list[np.ndarray] = []
-        scored: list[Scores] = []
-        before = {name: len(values) for name, values in self._metrics["train"].items()}
-        stock = False
-        while wave := step.next_wave():
-            self._agree(step)
-            mine = self._share(wave)
-            local = [copy.copy(rows[wave.rollouts[k].prompt_id]) for k in mine]
-            stock = self._is_stock_layout(step, wave)
-            parts.append(
-                self._run_wave(local, self.num_generations, None) if stock else self._run_wave(local, 1, width)
-            )
-            placed.append(mine + sum(map(len, scored)))
-            report(step, wave, self._scores)
-            scored.append(self._scores)
-        scores = Scores.join(scored)
-        record = self._close(step, scores)
-        output = parts[0]
-        if not stock:
-            index = np.concatenate(placed)
-            order = np.argsort(record.slots[index], kind="stable")
-            output = merge_waves(parts, torch.from_numpy(order), self._tokenizer.pad_token_id)
-            output["advantages"] = torch.as_tensor(
-                record.advantages[index][order], dtype=torch.float32, device=self.accelerator.device
-            )
-            logs.rewrite(self._metrics["train"], before, list(map(len, scored)), scores, self._names, record)
-            logs.replace_last(self._logs["advantages"], record.advantages.tolist())
-        self._report(record)
+        prompts = self._enter(inputs)
+        step = self._open_step(prompts.ids)
+        block = self._make_block(step, prompts)
+        record = self._close(step, block.scores)
+        output = block.merge(record, self._tokenizer.pad_token_id)
+        self._report(record, block)
         return output
 
     def _calculate_rewards(
@@ -160,12 +130,21 @@ class RollwiseGRPOTrainer(GRPOTrainer):
         """The parent's rewards (n over all processes, F), kept aside with outcomes, lengths and end flags."""
         columns = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
         if self.model.training:
-            self._scores = self._score(columns, inputs, prompts, completions, completion_ids_list)
+            extras = {
+                "trainer_state": self.state,
+                "log_extra": self._log_completion_extra,
+                "log_metric": self._log_metric,
+            }
+            self._scores = self._judge.score(columns, inputs, prompts, completions, completion_ids_list, extras)
         return columns
 
     # -- one step ---------------------------------------------------------------------------------------------------
 
-    def _open_step(self, ids: Sequence[str], waves: int) -> Step:
+    def _enter(self, inputs: list[dict[str, Any]]) -> Prompts:
+        """Which prompts this step spends its budget on: those TRL's sampler drew."""
+        return gather_prompts(inputs, self.args.prompt_id_column, self.num_generations)
+
+    def _open_step(self, ids: Sequence[str]) -> Step:
         if self._ledger is None and self.accelerator.is_main_process:
             self._ledger = Ledger(self.rollwise_folder / "ledger.jsonl")
             self._ledger.rewind(self._block)
@@ -175,7 +154,7 @@ class RollwiseGRPOTrainer(GRPOTrainer):
             self._budget,
             rng=np.random.default_rng([self.args.seed, self._block]),
             index=self._block,
-            waves=waves,
+            waves=1 if self._in_one_wave else self.args.waves,
             quantum=self.accelerator.num_processes,
             prior=self._prior.for_step(list(dict.fromkeys(ids))),
             n_min=self.args.n_min,
@@ -185,6 +164,24 @@ class RollwiseGRPOTrainer(GRPOTrainer):
             objective=self.args.objective,
             ledger=self._ledger,
         )
+
+    def _make_block(self, step: Step, prompts: Prompts) -> Block:
+        """Generate and score the step's rollouts, wave by wave; this process makes its share of each."""
+        block = Block(self._metrics["train"])
+        width = None if self._in_one_wave else self._prompt_width(prompts.rows)
+        while wave := step.next_wave():
+            self._agree(step, wave)
+            mine = self._share(wave)
+            rows = [copy.copy(prompts.rows[wave.rollouts[k].prompt_id]) for k in mine]
+            block.stock = self._is_stock_layout(step, wave)
+            part = self._run_wave(rows, self.num_generations, None) if block.stock else self._run_wave(rows, 1, width)
+            report(step, wave, self._scores)
+            block.add(part, mine, self._scores)
+        return block
+
+    @property
+    def _in_one_wave(self) -> bool:
+        return isinstance(self._rule, Uniform) and not self.args.force_waves
 
     def _run_wave(self, rows: list[dict[str, Any]], group_size: int, width: int | None) -> dict[str, Any]:
         """Let the parent generate and score `rows`; its own grouping is made harmless with groups of one.
@@ -223,9 +220,10 @@ class RollwiseGRPOTrainer(GRPOTrainer):
         return np.arange(each) + each * self.accelerator.process_index
 
     def _close(self, step: Step, scores: Scores) -> StepRecord:
+        """Advantages by group, the record of the step, and what the beliefs learn from it."""
         estimator: Advantage | None = None
         if self.multi_objective_aggregation == "normalize_then_sum" and self.args.advantage is None:
-            estimator = NormaliseThenSum(scores.columns, self._weights())
+            estimator = NormaliseThenSum(scores.columns, self._judge.weights)
         record = step.close(advantage=estimator)
         self._prior.observe(record.prompt_ids, record.successes, record.failures)
         self._block += 1
@@ -233,68 +231,27 @@ class RollwiseGRPOTrainer(GRPOTrainer):
         self.last_record = record
         return record
 
-    def _score(
-        self, columns: torch.Tensor, inputs: list[dict[str, Any]], prompts: list[Any], completions: list[Any], ids: Any
-    ) -> Scores:
-        device = self.accelerator.device
-        # TRL 1.14 knows a single end token and has no list of them
-        ends = {*getattr(self, "eos_token_ids", [self._tokenizer.eos_token_id]), self._tokenizer.pad_token_id}
-        facts = torch.tensor([[len(tokens), tokens[-1] not in ends] for tokens in ids], device=device)
-        lengths, truncated = self.accelerator.gather(facts).cpu().numpy().T
-        own = None
-        if self._outcomes.function is not None:
-            extra = {key: [row[key] for row in inputs] for key in inputs[0] if key != "prompt"}
-            judge = checked(self._outcomes.function, self._outcomes.source)
-            verdicts = judge(
-                prompts=prompts, completions=completions, completion_ids=ids, trainer_state=self.state, **extra
+    def _agree(self, step: Step, wave: Wave) -> None:
+        """Compare the processes' decisions; a difference would send them different ways and hang the run."""
+        decisions = gather_object([(step.view.digest(), wave.counts.tolist())])
+        if any(decision != decisions[0] for decision in decisions):
+            raise RollwiseError(
+                f"allocator: {self._rule.name} decided differently on two processes at step {step.index}; "
+                "let it depend on nothing but the view and the generator it is given"
             )
-            verdicts = [float("nan") if verdict is None else float(verdict) for verdict in verdicts]
-            own = self.accelerator.gather(torch.tensor(verdicts, device=device)).double().cpu().numpy()
-        values = columns.double().cpu().numpy()
-        summed = sum_rewards(values, self._weights())
-        outcomes = tuple(self._outcomes.read(values, summed, own))
-        return Scores(values, summed, outcomes, lengths.astype(np.float64), truncated.astype(bool))
-
-    def _weights(self) -> FloatArray:
-        return self.reward_weights.double().cpu().numpy()
-
-    # -- identity and agreement -------------------------------------------------------------------------------------
 
     @property
     def rollouts_spent(self) -> int:
         """Rollouts generated for training so far, counted as they are paid for."""
         return self._spent
 
-    def _id_of(self, row: dict[str, Any]) -> str:
-        found = row[self.args.prompt_id_column or INDEX]
-        if found is None:
-            raise RollwiseError(f"prompt_id_column: a row has no {self.args.prompt_id_column!r}; name every prompt")
-        return str(found)
-
-    def _rows_by_id(self, ids: list[str], rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-        """Every prompt's row on every process: any process may be asked to generate for any prompt of the step."""
-        own: dict[str, dict[str, Any]] = {}
-        for key, row in zip(ids, rows, strict=True):
-            own.setdefault(f"{key}\x1f{row['prompt']}", row | {ID: key})
-        found: dict[str, dict[str, Any]] = {}
-        for row in gather_object(list(own.values())):
-            key = row.pop(ID)
-            if found.setdefault(key, row)["prompt"] != row["prompt"]:
-                raise RollwiseError(
-                    f"prompt_id_column: two different prompts are called {key!r}; give each prompt an id of its own"
-                )
-        return found
-
-    def _agree(self, step: Step) -> None:
-        """Compare the processes' views; a difference would send them different ways and hang the run."""
-        digests = gather_object([step.view.digest()])
-        if len(set(digests)) > 1:
-            raise RollwiseError("the processes disagree on the step's outcomes; make reward functions deterministic")
-
     # -- logs -------------------------------------------------------------------------------------------------------
 
-    def _report(self, record: StepRecord) -> None:
+    def _report(self, record: StepRecord, block: Block) -> None:
         metrics = self._metrics["train"]
+        if not block.stock:
+            logs.rewrite(metrics, block.entries_before, block.wave_sizes, block.scores, self._names, record)
+            logs.replace_last(self._logs["advantages"], record.advantages.tolist())
         for name, value in record.metrics.items():
             metrics[f"rollwise/{name}"].append(value)
         metrics["rollwise/rollouts_spent"] = [float(self._spent)]
@@ -310,37 +267,28 @@ class RollwiseGRPOTrainer(GRPOTrainer):
         """Where the ledger lives: `output_dir/rollwise`."""
         return Path(self.args.output_dir) / "rollwise"
 
-    def _get_train_sampler(self, dataset: Any = None) -> EpochSampler:
-        return EpochSampler(super()._get_train_sampler(dataset), lambda: int((self.state.epoch or 0.0) + 1e-9))
+    def _state(self) -> dict[str, Any]:
+        """What the steps to come depend on, beside the settings and what TRL keeps."""
+        return {
+            "block": self._block,
+            "spent": self._spent,
+            "seen": sorted(self._judge.outcomes.seen),
+            "prior": self._prior.state_dict(),
+            "levers": {name: lever.state_dict() for name, lever in self._levers().items()},
+        }
 
-    def _save_checkpoint(self, model: Any, trial: Any) -> None:
-        # before the parent's files: a checkpoint that lacks ours must not look complete
-        if not self.args.save_only_model:
-            folder = Path(self._get_output_dir(trial=trial)) / f"checkpoint-{self.state.global_step}"
-            state = {
-                "step": self._step,
-                "block": self._block,
-                "spent": self._spent,
-                "seen": sorted(self._outcomes.seen),
-                "prior": as_tensors(self._prior.state_dict()),
-                "buffered": self._buffered_inputs,
-            }
-            save_state(folder, self.accelerator.process_index, self.accelerator.num_processes, state)
-        super()._save_checkpoint(model, trial)
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Take over what `_state` gave."""
+        self._prior.load_state_dict(state["prior"])
+        for name, lever in self._levers().items():
+            lever.load_state_dict(state["levers"][name])
+        self._block, self._spent = state["block"], state["spent"]
+        self._judge.outcomes.seen = set(state["seen"])
 
-    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
-        super()._load_optimizer_and_scheduler(checkpoint)
-        if checkpoint is None:
-            return
-        state = load_state(checkpoint, self.accelerator.process_index, self.accelerator.num_processes)
-        if state is None:
-            print(f"rollwise: {checkpoint} was not saved by rollwise: its open block is generated again", flush=True)
-            self._step = self.state.global_step * self.args.gradient_accumulation_steps
-            every = self.args.steps_per_generation * self.num_iterations
-            self._block = -(-self._step // every)
-            self._spent = self._block * self._budget
-            return
-        self._step, self._block, self._spent = state["step"], state["block"], state["spent"]
-        self._outcomes.seen = set(state["seen"])
-        self._prior.load_state_dict(as_arrays(state["prior"]))
-        self._buffered_inputs = to_device(state["buffered"], self.accelerator.device)
+    def _restart(self, blocks: int) -> None:
+        """Go on after `blocks` blocks that another trainer made."""
+        self._block, self._spent = blocks, blocks * self._budget
+
+    def _levers(self) -> dict[str, Any]:
+        """The levers that carry something from step to step, by name."""
+        return {name: lever for name, lever in (("allocator", self._rule),) if hasattr(lever, "state_dict")}
