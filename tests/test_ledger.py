@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rollwise.allocators import Uniform
-from rollwise.ledger import Ledger, read_rollout, rollout_line
+from rollwise.ledger import Ledger
+from rollwise.ledger_lines import read_line, read_rollout, rollout_line, wave_line
 from rollwise.step import Step
 from rollwise.types import Outcome, Rollout, RollwiseError
 
@@ -106,3 +111,112 @@ def test_numpy_numbers_of_a_users_loop_are_written(tmp_path: Path) -> None:
         for rollout in wave.rollouts:
             step.observe(rollout.result(1, reward=np.float32(0.5), tokens=np.int64(3), logprob=np.float64(-1)))
     assert Ledger(tmp_path / "l.jsonl").known(0)["0-0"].reward == 0.5
+
+
+WAVE = wave_line(0, 0, [Rollout("0-0", "p", "g", 0)], "d")
+ROLLOUT = rollout_line(0, Rollout("0-0", "p", "g", 0, Outcome.SUCCESS, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("line", "field", "value"),
+    [
+        (WAVE, "step", "0"),
+        (WAVE, "step", True),
+        (WAVE, "step", 0.0),
+        (WAVE, "wave", -1),
+        (WAVE, "digest", 7),
+        (WAVE, "rollouts", {}),
+        (WAVE, "rollouts", [1]),
+        (WAVE, "rollouts", [{"id": 1, "prompt_id": "p", "group_id": "p", "belief": [1.0, 1.0]}]),
+        (WAVE, "rollouts", [{"id": "1"}]),
+        (ROLLOUT, "id", 3),
+        (ROLLOUT, "prompt_id", None),
+        (ROLLOUT, "outcome", 1),
+        (ROLLOUT, "outcome", "sucess"),
+        (ROLLOUT, "reward", "1.0"),
+        (ROLLOUT, "reward", float("inf")),
+        (ROLLOUT, "tokens", 1.5),
+        (ROLLOUT, "tokens", -1),
+        (ROLLOUT, "logprob", [0]),
+        (ROLLOUT, "belief", [1.0]),
+        (ROLLOUT, "belief", [0.0, 1.0]),
+        (ROLLOUT, "belief", ["1", "1"]),
+        ({"type": "step", "step": 0, "rollouts": 3, "metrics": {}}, "metrics", []),
+        ({"type": "rewind", "step": 0, "rollouts_lost": 1}, "rollouts_lost", None),
+        ({"type": "step", "step": 0}, "type", "stop"),
+        ({"type": "step", "step": 0}, "type", []),
+    ],
+)
+def test_a_line_with_a_value_of_another_type_is_refused_at_opening(
+    tmp_path: Path, line: dict[str, Any], field: str, value: Any
+) -> None:
+    path = tmp_path / "l.jsonl"
+    text = json.dumps(WAVE) + "\n" + json.dumps(line | {field: value}) + "\n"
+    path.write_text(text)
+    with pytest.raises(
+        RollwiseError, match=r"^ledger: .*l\.jsonl line 2 is not a ledger line \(.*\); give another folder$"
+    ):
+        Ledger(path)
+    assert path.read_text() == text
+
+
+@pytest.mark.parametrize("line", [WAVE, ROLLOUT])
+def test_every_field_of_a_line_is_asked_for(line: dict[str, Any]) -> None:
+    assert read_line(json.dumps(line).encode()) == line
+    for field in set(line) - {"gradient_norm"}:  # lines of earlier versions have none
+        with pytest.raises(ValueError, match=f"{field}|type"):
+            read_line(json.dumps({key: line[key] for key in line if key != field}).encode())
+
+
+def in_another_process(path: Path, code: str) -> str:
+    text = f"from rollwise.ledger import Ledger\nfrom rollwise.ledger_lines import *\npath = {str(path)!r}\n{code}"
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=120)
+    return done.stdout + done.stderr.strip().rsplit("\n", 1)[-1]
+
+
+def test_one_process_writes_at_a_time(tmp_path: Path) -> None:
+    pytest.importorskip("fcntl", reason="files are locked on POSIX systems only")
+    path = tmp_path / "l.jsonl"
+    ledger = Ledger(path)
+    run_step(ledger)
+    assert "ledger: " in (said := in_another_process(path, "Ledger(path)"))
+    assert said.endswith("l.jsonl is open in another process; let that run end, or give another folder")
+    ledger.close()
+    assert in_another_process(path, "print(Ledger(path).paid)") == "8\n"
+
+
+def test_of_two_on_one_file_in_a_process_the_later_writes(tmp_path: Path) -> None:
+    first = Ledger(tmp_path / "l.jsonl")
+    run_step(first, 0)
+    second = Ledger(tmp_path / "." / "l.jsonl")
+    run_step(second, 1)
+    with pytest.raises(
+        RollwiseError, match=r"^ledger: .*l\.jsonl is closed, by close\(\) or by opening it a second time"
+    ):
+        run_step(first, 1)
+    assert second.paid == Ledger(tmp_path / "l.jsonl").paid == 16
+
+
+def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    for path in (tmp_path, tmp_path / "file" / "l.jsonl"):
+        with pytest.raises(RollwiseError, match=r"^ledger: .* cannot be opened \(.*\); give a folder with room and"):
+            Ledger(path)
+
+
+def test_a_full_disk_is_one_line_and_leaves_whole_lines(tmp_path: Path) -> None:
+    pytest.importorskip("resource", reason="file sizes are limited on POSIX systems only")
+    path = tmp_path / "l.jsonl"
+    run_step(Ledger(path))
+    size = path.stat().st_size
+    code = f"""
+import resource
+from rollwise.types import Rollout
+ledger = Ledger(path)
+resource.setrlimit(resource.RLIMIT_FSIZE, ({size + 100}, {size + 100}))
+ledger.wave(1, 0, [Rollout("1-0", "p" * 1000, "g", 0)], "d")
+"""
+    assert "RollwiseError: ledger:" in (said := in_another_process(path, code))
+    assert "cannot be written (" in said
+    assert path.stat().st_size == size
+    assert Ledger(path).paid == 8

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import warnings
+import zipfile
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from rollwise.solver import cached_solve, load_table, save_table, solve, tables
 from rollwise.types import RollwiseError
@@ -66,6 +69,70 @@ def test_a_damaged_file_is_one_clear_line(how, tmp_path):
     with pytest.raises(RollwiseError, match=r"a\.npz is damaged") as caught:
         load_table(path)
     assert "\n" not in str(caught.value)
+
+
+def zip_fields(data: bytes, offset_local: int, offset_central: int, value: int) -> bytes:
+    """Set one two-byte field of every entry's local and central zip header."""
+    changed = bytearray(data)
+    for mark, offset in ((b"PK\x03\x04", offset_local), (b"PK\x01\x02", offset_central)):
+        start = data.find(mark)
+        while start >= 0:
+            changed[start + offset : start + offset + 2] = value.to_bytes(2, "little")
+            start = data.find(mark, start + 4)
+    return bytes(changed)
+
+
+RARE = {
+    "encrypted": lambda data: zip_fields(data, 6, 8, 1),
+    "compressed in an unknown way": lambda data: zip_fields(data, 8, 10, 99),
+    "said to be bz2": lambda data: zip_fields(data, 8, 10, 12),
+    "said to be lzma": lambda data: zip_fields(data, 8, 10, 14),
+}
+
+
+@pytest.mark.parametrize("how", RARE)
+def test_an_archive_of_a_rare_kind_is_one_clear_line_and_solved_again(how, own_cache):
+    first = cached_solve("min_variance", 2, 6, disk_states=1)
+    (path,) = own_cache.iterdir()
+    path.write_bytes(RARE[how](path.read_bytes()))
+    with pytest.raises(RollwiseError, match=r"is damaged or not a rollwise table: solve and save it anew$"):
+        load_table(path)
+    tables.clear_memory()
+    with pytest.warns(RuntimeWarning, match="solved again"):
+        assert cached_solve("min_variance", 2, 6, disk_states=1).value == first.value
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["{'descr': '<f8', 'fortran_order': False, 'shape': (", "{'shape': (10**99,)", "(" * 300, "\\", '"""', "{'a': 1}"],
+)
+def test_an_array_header_that_cannot_be_parsed_is_one_clear_line(header, tmp_path):
+    text = header.encode().ljust(117) + b"\n"
+    raw = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as file:
+        for name in ("header", "terms", "choices", "values"):
+            file.writestr(f"{name}.npy", raw)
+    with pytest.raises(RollwiseError, match="is damaged or not a rollwise table"):
+        load_table(tmp_path / "a.npz")
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(place=st.floats(0, 1, exclude_max=True), value=st.integers(1, 255), length=st.integers(1, 9))
+def test_whatever_bytes_change_a_table_is_refused_or_the_same(tmp_path_factory, place, value, length):
+    path = tmp_path_factory.getbasetemp() / "fuzz.npz"
+    solved = solve("min_variance", 2, 6)
+    save_table(solved, path)
+    data = bytearray(path.read_bytes())
+    start = int(place * len(data))
+    for k in range(start, min(start + length, len(data))):
+        data[k] ^= value
+    path.write_bytes(bytes(data))
+    try:
+        loaded = load_table(path)
+    except RollwiseError:
+        return
+    np.testing.assert_array_equal(loaded.values, solved.values)
+    np.testing.assert_array_equal(loaded.choices, solved.choices)
 
 
 def rewrite(path, **changes):

@@ -12,8 +12,6 @@ import os
 import tempfile
 import threading
 import warnings
-import zipfile
-import zlib
 from collections import OrderedDict
 from dataclasses import replace
 from pathlib import Path
@@ -94,9 +92,10 @@ def load_table(path: str | os.PathLike[str]) -> Solution:
             return _rebuild(header, arrays)
     except FileNotFoundError as error:
         raise RollwiseError(f"table file {target} does not exist: give a file that save_table wrote") from error
-    except OSError as error:
-        raise RollwiseError(f"table file {target} cannot be read: {error.strerror or error}") from error
-    except (EOFError, ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
+    except Exception as error:
+        if isinstance(error, OSError) and error.strerror:
+            raise RollwiseError(f"table file {target} cannot be read: {error.strerror}") from error
+        # numpy, zipfile, json and the decompressors have a dozen errors for bytes that are no archive of theirs
         raise RollwiseError(
             f"table file {target} is damaged or not a rollwise table: solve and save it anew"
         ) from error
@@ -146,12 +145,17 @@ def cached_solve(
 
 
 def cache_folder() -> Path:
-    """$ROLLWISE_CACHE, else rollwise under the user's cache folder."""
+    """$ROLLWISE_CACHE, else rollwise under the user's cache folder, or the temporary one of a user without a home."""
     given = os.environ.get("ROLLWISE_CACHE")
     if given:
         return Path(given)
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "rollwise"
+    if base:
+        return Path(base) / "rollwise"
+    try:
+        return Path.home() / ".cache" / "rollwise"
+    except RuntimeError:  # an account without a home, as in some containers
+        return Path(tempfile.gettempdir()) / "rollwise"
 
 
 def clear_memory() -> None:
@@ -161,7 +165,7 @@ def clear_memory() -> None:
 
 
 def _read(path: Path) -> Solution | None:
-    if not path.exists():
+    if not os.path.exists(path):  # False, not an error, where the folder may not be searched
         return None
     try:
         return load_table(path)
