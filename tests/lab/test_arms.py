@@ -49,7 +49,7 @@ def test_oracle_beliefs_have_their_mean_near_the_rate() -> None:
         ("uniformm", "allocator: no rule 'uniformm'; did you mean 'uniform'"),
         ("uniform@wave=3", "methods: uniform has no 'wave'; did you mean 'waves'"),
         ("adaroll:min_varience", "did you mean 'min_variance'"),
-        ("min_variance@sequental=true", "allocator: adaroll takes no such setting"),
+        ("min_variance@sequental=true", "allocator: adaroll has no setting 'sequental'"),
         ("uniform@loss=ppo", "loss: no 'ppo'"),
         ("uniform@schedule=cosine", "schedule: no 'cosine'"),
         ("uniform@weigh_by=truth", "weigh_by: no 'truth'"),
