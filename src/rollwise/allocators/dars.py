@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from rollwise.allocators.base import room
 from rollwise.allocators.blocks import split_budget
 from rollwise.allocators.stages import check_size, first_round, fit_wave, opening
 from rollwise.suggest import nearest
@@ -60,7 +59,7 @@ class Dars:
         known = view.successes + view.failures
         more = further_rollouts(view.successes, known, self.form, self.root)
         most = self.most or CAPS[self.form] // 8 * first
-        wanted = np.minimum(np.clip(most - view.paid, 0, more), room(view))
+        wanted = np.clip(np.minimum(most, view.n_max) - view.paid, 0, more)
         if wanted.sum() > view.budget_left:
             wanted = split_budget(view.budget_left, wanted, np.zeros_like(wanted), wanted)
         return fit_wave(view, wanted)
