@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from trl import GRPOTrainer
 
 from rollwise.integrations.trl import RollwiseGRPOTrainer
-from rollwise.types import RollwiseError
-from tests.integrations.trl.support import rollwise, same, stock, train
+from rollwise.types import IntArray, RollwiseError, StepView
+from tests.integrations.trl.support import brevity, digits, has_answer, rollwise, same, stock, train
+from tests.integrations.trl.worker import OneTakesAll
 
 # 8 prompts x 4 rollouts per block, two optimizer steps per block, three blocks per epoch of 24 prompts
 SHAPE = {"steps_per_generation": 4, "lr_scheduler_type": "constant", "save_strategy": "steps", "save_steps": 1}
@@ -57,13 +60,145 @@ def test_no_rollout_is_paid_twice(results: Any, name: str) -> None:
     assert len(set(paid(name))) == len(paid(name)) == 5 * 32
 
 
-def test_a_damaged_state_is_refused_in_one_line(model: str, tmp_path: Path) -> None:
-    shape = {"output_dir": tmp_path, "save_strategy": "steps", "save_steps": 1}
-    train(RollwiseGRPOTrainer, rollwise(shape.pop("output_dir"), max_steps=1, **shape), model)
-    checkpoint = tmp_path / "checkpoint-1"
-    (checkpoint / "rollwise_state_0.pt").write_bytes(b"not a state")
-    with pytest.raises(RollwiseError, match="resume_from_checkpoint: .* is damaged"):
-        train(RollwiseGRPOTrainer, rollwise(tmp_path, max_steps=2, **shape), model, resume=str(checkpoint))
+# -- what a checkpoint must agree with ------------------------------------------------------------------------------
+
+KEPT = {"save_strategy": "steps", "save_steps": 1}
+
+
+@pytest.fixture(scope="module")
+def saved(model: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of one step, stopped; 4 prompts x 4 rollouts, `adaroll`."""
+    folder = tmp_path_factory.mktemp("saved")
+    train(RollwiseGRPOTrainer, rollwise(folder, max_steps=1, **KEPT), model)
+    return folder
+
+
+@pytest.fixture
+def checkpoint(saved: Path, tmp_path: Path) -> str:
+    """A copy of that run's checkpoint, in `tmp_path`."""
+    shutil.copytree(saved, tmp_path, dirs_exist_ok=True)
+    return str(tmp_path / "checkpoint-1")
+
+
+@pytest.mark.parametrize(
+    ("changes", "old", "new"),
+    [
+        ({"num_generations": 2}, 4, 2),
+        ({"gradient_accumulation_steps": 4}, 2, 4),
+        ({"steps_per_generation": 4}, 2, 4),
+        ({"per_device_train_batch_size": 4}, 8, 4),
+        ({"num_iterations": 2}, 1, 2),
+        ({"seed": 8}, 7, 8),
+        ({"shuffle_dataset": False}, True, False),
+        ({"scale_rewards": "none"}, "group", "none"),
+        ({"reward_weights": [0.5]}, None, [0.5]),
+        ({"allocator": "uniform"}, "adaroll", "uniform"),
+        ({"utility": "sum_variance"}, "min_variance", "sum_variance"),
+        ({"waves": 2}, 4, 2),
+        ({"sequential": True}, False, True),
+        ({"n_min": 1}, 2, 1),
+        ({"n_max": 8}, None, 8),
+        ({"prior": "carried"}, "1,1", "carried"),
+        ({"weighting": "per_prompt"}, "per_rollout", "per_prompt"),
+        ({"objective": "log"}, "none", "log"),
+        ({"outcome": "has_answer"}, "the summed reward", "has_answer"),
+        ({"outcome_threshold": 0.5}, None, 0.5),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_a_resume_with_another_setting_names_it_with_both_values(
+    model: str, tmp_path: Path, checkpoint: str, changes: dict[str, Any], old: Any, new: Any
+) -> None:
+    before = (tmp_path / "rollwise" / "ledger.jsonl").read_bytes()
+    config = rollwise(tmp_path, **{"max_steps": 2, **KEPT, **changes})
+    with pytest.raises(RollwiseError) as caught:
+        train(RollwiseGRPOTrainer, config, model, resume=checkpoint)
+    assert str(caught.value) == (
+        f"{next(iter(changes))}: {old!r} in {checkpoint}, {new!r} now; "
+        f"resume with {old!r}, or start anew in another output_dir"
+    )
+    assert (tmp_path / "rollwise" / "ledger.jsonl").read_bytes() == before
+
+
+def test_a_resume_on_other_data_or_rewards_is_refused(model: str, tmp_path: Path, checkpoint: str) -> None:
+    config = rollwise(tmp_path, max_steps=2, **KEPT)
+    with pytest.raises(RollwiseError, match=r"^train_dataset: rows: 24 in .*, 28 now; resume with 24"):
+        train(RollwiseGRPOTrainer, config, model, resume=checkpoint, train_dataset=digits(28))
+    with pytest.raises(RollwiseError, match=r"^reward_funcs: \['has_answer'\] in .*, \['has_answer', 'brevity'\] now"):
+        train(RollwiseGRPOTrainer, config, model, [has_answer, brevity], resume=checkpoint)
+
+
+def test_what_shapes_no_block_may_change_on_resume(model: str, tmp_path: Path, checkpoint: str) -> None:
+    free = {
+        "max_steps": 3,
+        "learning_rate": 1e-4,
+        "logging_steps": 2,
+        "save_steps": 2,
+        "temperature": 0.7,
+        "beta": 0.1,
+    }
+    trainer = train(RollwiseGRPOTrainer, rollwise(tmp_path, **{**KEPT, **free}), model, resume=checkpoint)["trainer"]
+    assert trainer.state.global_step == 3
+    assert trainer.rollouts_spent == 3 * 16
+
+
+def _load(checkpoint: str) -> Any:
+    return torch.load(Path(checkpoint) / "rollwise_state_0.pt", weights_only=True)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (lambda state: b"not a state", "is damaged"),
+        (lambda state: [1, 2], "holds no rollwise state"),
+        (lambda state: {}, "has format None; this version reads 2"),
+        (lambda state: {**state, "format": 1}, "has format 1; this version reads 2"),
+        (lambda state: {**state, "world": 3}, "is from 3 processes; start as many, not 1"),
+        (lambda state: {k: v for k, v in state.items() if k != "settings"}, "lacks 'settings' or holds a wrong one"),
+        (lambda state: {**state, "step": "2"}, "lacks 'step' or holds a wrong one"),
+        (lambda state: {**state, "carried": {}}, "holds a state that does not fit"),
+        (lambda state: {**state, "carried": {**state["carried"], "prior": [1]}}, "does not fit"),
+        (
+            lambda state: {**state, "carried": {**state["carried"], "prior": {"kind": "carried"}}},
+            "this run's prior is",
+        ),
+    ],
+    ids=["bytes", "list", "empty", "older", "world", "no settings", "wrong type", "nothing", "list in it", "prior"],
+)
+def test_a_state_of_wrong_content_is_refused_in_one_line(
+    model: str, tmp_path: Path, checkpoint: str, content: Any, message: str
+) -> None:
+    path = Path(checkpoint) / "rollwise_state_0.pt"
+    made = content(_load(checkpoint))
+    path.write_bytes(made) if isinstance(made, bytes) else torch.save(made, path)
+    with pytest.raises(RollwiseError, match="^resume_from_checkpoint: ") as caught:
+        train(RollwiseGRPOTrainer, rollwise(tmp_path, max_steps=2, **KEPT), model, resume=checkpoint)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_rule_that_carries_something_goes_on_with_it(model: str, tmp_path: Path) -> None:
+    for last, resume in ((1, None), (2, str(tmp_path / "checkpoint-1"))):
+        rule = Counting()
+        config = rollwise(tmp_path, max_steps=last, **KEPT)
+        train(RollwiseGRPOTrainer, config, model, allocator=rule, resume=resume)
+        assert rule.steps == last
+
+
+class Counting(OneTakesAll):
+    """A rule that counts the steps it decided."""
+
+    steps = 0
+
+    def next_wave(self, view: StepView, rng: Any) -> IntArray:
+        self.steps += int(view.paid.sum() == 0)
+        return super().next_wave(view, rng)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"steps": self.steps}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.steps = state["steps"]
 
 
 def test_a_stock_checkpoint_goes_on_with_its_open_block_made_again(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from typing import Any
 
@@ -60,11 +61,14 @@ def has_relative_positions(config: Any) -> bool:
 def rehearse(rule: Allocator, prompts: int, budget: int, args: RollwiseGRPOConfig) -> None:
     """Decide the first wave of a step of B prompts and N rollouts without generating anything.
 
-    Impossible settings fail here and not in the middle of a run, and tables are solved before the first step.
+    Impossible settings fail here and not in the middle of a run, and tables are solved before the first step. What a rule
+    carries from step to step is as before.
 
     Raises:
         RollwiseError: naming the setting.
     """
+    stateful: Any = rule if hasattr(rule, "state_dict") else None
+    carried = copy.deepcopy(stateful.state_dict()) if stateful else None
     Step(
         [str(slot) for slot in range(prompts)],
         rule,
@@ -76,6 +80,8 @@ def rehearse(rule: Allocator, prompts: int, budget: int, args: RollwiseGRPOConfi
         n_min=args.n_min,
         n_max=args.n_max,
     ).next_wave()
+    if stateful:
+        stateful.load_state_dict(carried)
 
 
 def small_step_warning(rule: Allocator, prompts: int, budget: int) -> list[str]:
