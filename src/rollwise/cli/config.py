@@ -97,7 +97,8 @@ class RunConfig(Settings):
     data: DataSpec
     eval_data: DataSpec | None = None
     rewards: list[str] = Field(["exact_match"], min_length=1)
-    """`exact_match`, `math_verify` or `package.module:function` with TRL's reward signature."""
+    """Verifiers (`exact_match`, `numeric`, `math_verify`, ...) or `package.module:function` with TRL's reward signature;
+    by default the verifier of `data`, where it names one."""
     reward_weights: list[float] | None = None
     outcome: str | None = None
     """The reward function whose 0 / 1 / None is the outcome beliefs learn from; default: the summed reward."""
@@ -115,6 +116,8 @@ class RunConfig(Settings):
     seed: int = Field(0, ge=0, lt=2**32)
     loss_type: str = "dapo"
     scale_rewards: Literal["group", "batch", "none"] = "group"
+    lora: dict[str, Any] | None = None
+    """Train an adapter: fields of peft's `LoraConfig`, such as `{r: 8, alpha: 16, target_modules: all-linear}`."""
     evaluation: EvaluationSpec = EvaluationSpec()
     output: str | None = None
     """The run folder; default `runs/<name>-<date>-<time>`."""
@@ -138,6 +141,8 @@ class RunConfig(Settings):
 
     @model_validator(mode="after")
     def _agree(self) -> RunConfig:
+        if "rewards" not in self.model_fields_set and self.data.judged_by is not None:
+            self.rewards = [self.data.judged_by]
         names = [arm.name for arm in self.arms or []]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:

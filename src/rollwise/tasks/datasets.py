@@ -5,27 +5,25 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from rollwise.suggest import nearest
-from rollwise.tasks.rewards import NUMBER
+from rollwise.tasks.catalogue import CATALOGUE
+from rollwise.tasks.extraction import NUMBER
+from rollwise.tasks.gym import INSTRUCTION, PREFIX, build_gym
+from rollwise.tasks.named import load_named, template_of
+from rollwise.tasks.sources import READERS, read_file, read_hub
 from rollwise.types import RollwiseError
 
 if TYPE_CHECKING:
     from datasets import Dataset
 
 CHAINS = "chains"
-READERS = {".jsonl": "json", ".jsonl.gz": "json", ".json": "json", ".json.gz": "json", ".parquet": "parquet"}
-"""File ending -> reader of the `datasets` library."""
 
 
 class DataSpec(BaseModel):
@@ -37,31 +35,53 @@ class DataSpec(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     source: str = Field(min_length=1)
-    """ "chains", a .jsonl, .json (both also .gz) or .parquet file, a folder, or a hub id; $VARIABLES are filled in."""
+    """A name of the catalogue (gsm8k, math, ...), "chains", "reasoning_gym/<name>", a .jsonl, .json (both also .gz) or
+    .parquet file, a folder ("./gsm8k" where a name is taken), or a hub id; $VARIABLES are filled in."""
+    options: dict[str, Any] = {}
+    """Settings of a reasoning-gym data set, such as {min_terms: 2}."""
+    revision: str | None = None
+    """Branch, tag or commit of a hub data set."""
     subset: str | None = None
     """The configuration of a hub data set that has several, such as "main"."""
     split: str = "train"
     columns: dict[str, str] = {}
     """Column of ours -> column of the source, such as {prompt: question}; all others keep their names."""
     limit: int | None = Field(None, ge=1)
-    """Rows to take; of chains, how many to make (default 2048, of the test split 512)."""
+    """Rows to take; of chains and reasoning-gym, how many to make (default 2048, of the test split 512)."""
     shuffle: bool = False
     """Shuffle by `seed` before `limit` is applied."""
     seed: int = Field(0, ge=0)
+    """Seed of what is drawn: procedural rows, `shuffle`, and the split of data sets that publish none (colota)."""
     prompt_template: str | None = None
-    """Text with columns in braces, such as "{prompt}\\nAnswer:"; a brace itself is written twice."""
+    """Text with columns in braces, such as "{prompt}\\nAnswer:"; a brace itself is written twice. Data sets of the
+    catalogue and reasoning-gym have one for conversations and one for base models, unless this is given."""
     chat: bool = False
     """Make each prompt a conversation of one user message, for models with a chat template."""
     system_prompt: str | None = None
     """A first message of role system; needs `chat`."""
     answer_after: str | None = Field(None, min_length=1)
     """Keep only what follows the last such marker in `answer`; in numbers, thousands separators go."""
+    verifier: str | None = None
+    """How answers are judged: the default reward of a run and the verifier of an evaluation. Named sets have theirs."""
 
     @model_validator(mode="after")
     def _agree(self) -> DataSpec:
         if self.system_prompt is not None and not self.chat:
             raise ValueError("system_prompt: only conversations have one; set chat: true")
+        if self.options and not self.source.startswith(PREFIX):
+            raise ValueError(f"options: only sources {PREFIX}... have them; leave them out")
         return self
+
+    @property
+    def judged_by(self) -> str | None:
+        """The verifier set here, else that of the named data set; None where neither says."""
+        if self.verifier is not None:
+            return self.verifier
+        if self.source in CATALOGUE:
+            return CATALOGUE[self.source].verifier
+        if self.source.startswith(PREFIX):
+            return "reasoning_gym"
+        return "exact_match" if self.source == CHAINS else None
 
 
 def load_rows(spec: DataSpec) -> Dataset:
@@ -83,8 +103,8 @@ def load_rows(spec: DataSpec) -> Dataset:
     if spec.answer_after is not None:
         answers = [_answer_after(text, spec.answer_after, row) for row, text in enumerate(rows["answer"])]
         rows = rows.remove_columns("answer").add_column("answer", answers)
-    if spec.prompt_template is not None or spec.chat:
-        prompts = [_format_prompt(row, spec) for row in rows]
+    if (template := _template(spec)) is not None or spec.chat:
+        prompts = [_format_prompt(row, spec, template) for row in rows]
         rows = rows.remove_columns("prompt").add_column("prompt", prompts)
     return rows
 
@@ -95,6 +115,11 @@ def _read_source(spec: DataSpec) -> Dataset:
 
         size = spec.limit or (512 if spec.split == "test" else 2048)
         return build_chains(spec.split, size, spec.seed)  # type: ignore[arg-type]
+    if spec.source in CATALOGUE:
+        return load_named(spec.source, spec.split, spec.seed, spec.revision)
+    if spec.source.startswith(PREFIX):
+        size = spec.limit or (512 if spec.split == "test" else 2048)
+        return build_gym(spec.source.removeprefix(PREFIX), spec.split, size, spec.seed, spec.options)
     source = os.path.expanduser(os.path.expandvars(spec.source))
     if missing := re.search(r"\$\{?(\w+)", source):
         raise RollwiseError(f"data.source: the environment variable {missing[1]} is not set; set it or give a path")
@@ -103,78 +128,10 @@ def _read_source(spec: DataSpec) -> Dataset:
     if path.is_file():
         if reader is None:
             raise RollwiseError(f"data.source: {source} is of no known kind; give a {', '.join(READERS)} file")
-        return _read_file(path, reader, spec)
+        return read_file(path, reader, spec.split)
     if not path.exists() and (reader or source.startswith(("/", ".", "~")) or source.count("/") > 1):
         raise RollwiseError(f"data.source: {source} does not exist; give a file, a hub id or {CHAINS!r}")
-    return _read_hub(source, path.exists(), spec)
-
-
-def _read_file(path: Path, reader: str, spec: DataSpec) -> Dataset:
-    from datasets import load_dataset
-
-    name = re.split(r"\W", spec.split, maxsplit=1)[0] or "train"
-    if path.stat().st_size == 0:
-        raise RollwiseError(f"data.source: {path} is empty; give a file with rows")
-    try:
-        with _quiet():
-            rows = load_dataset(reader, data_files={name: str(path)}, split=spec.split)
-        rows.data.table.validate(full=True)  # text that is no UTF-8 would come up only when its row is reached
-        return rows
-    # The readers raise errors of pyarrow, pandas, gzip and json alike; all mean that the file can't be read.
-    except Exception as error:
-        reason = find_fault(path)
-        raise RollwiseError(f"data.source: {path}: {reason or _first_line(error)}") from error
-
-
-def find_fault(path: Path) -> str | None:
-    """What is wrong with a data file, of JSON with the line where it can be told; None where nothing is found."""
-    if path.suffix == ".parquet":
-        return _find_parquet_fault(path)
-    number = 0
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
-            if ".jsonl" not in path.suffixes:
-                json.load(lines)
-                return None
-            rows = 0
-            for number, line in enumerate(lines, 1):
-                rows += bool(line.strip())
-                if line.strip() and not isinstance(json.loads(line), dict):
-                    return f"line {number} is not a JSON object"
-            return None if rows else "it has no rows"
-    except json.JSONDecodeError as error:
-        line_number = number if ".jsonl" in path.suffixes else error.lineno
-        return f"line {line_number} is not valid JSON ({error.msg})"
-    except (OSError, EOFError, UnicodeDecodeError) as error:
-        return f"unreadable after line {number} ({_first_line(error)})"
-
-
-def _find_parquet_fault(path: Path) -> str | None:
-    from pyarrow import ArrowException
-    from pyarrow.parquet import ParquetFile
-
-    try:
-        return None if ParquetFile(path).metadata.num_rows else "it has no rows"
-    except (ArrowException, OSError) as error:
-        return _first_line(error)
-
-
-def _read_hub(source: str, local: bool, spec: DataSpec) -> Dataset:
-    from datasets import load_dataset
-
-    from rollwise.tasks.models import hub_reachable
-
-    offline = not local and not hub_reachable()
-    try:
-        with _quiet(), _offline() if offline else nullcontext():
-            return load_dataset(source, spec.subset, split=spec.split)
-    # As in `_read_file`; the hub's client adds a dozen errors of its own.
-    except Exception as error:
-        if offline:
-            message = f"{source} is no file and not in the hub's cache, and the hub is offline; give a local file"
-        else:
-            message = f"{source} could not be loaded ({_first_line(error)})"
-        raise RollwiseError(f"data.source: {message}") from error
+    return read_hub(source, spec.subset, spec.split, spec.revision, local=path.exists())
 
 
 def _map_columns(rows: Dataset, spec: DataSpec) -> Dataset:
@@ -206,11 +163,19 @@ def _answer_after(text: Any, marker: str, row: int) -> str:
     return answer.replace(",", "") if NUMBER.fullmatch(answer) else answer
 
 
-def _format_prompt(row: dict[str, Any], spec: DataSpec) -> str | list[dict[str, str]]:
-    prompt = row["prompt"]
+def _template(spec: DataSpec) -> str | None:
     if spec.prompt_template is not None:
+        return spec.prompt_template
+    if spec.source in CATALOGUE:
+        return template_of(spec.source, spec.chat)
+    return f"{{prompt}}\n\n{INSTRUCTION}" if spec.source.startswith(PREFIX) else None
+
+
+def _format_prompt(row: dict[str, Any], spec: DataSpec, template: str | None) -> str | list[dict[str, str]]:
+    prompt = row["prompt"]
+    if template is not None:
         try:
-            prompt = spec.prompt_template.format(**row)
+            prompt = template.format(**row)
         except (KeyError, IndexError, ValueError) as error:
             held = ", ".join(f"{{{name}}}" for name in row)
             raise RollwiseError(f"data.prompt_template: {type(error).__name__} {error}; it may use {held}") from error
@@ -218,41 +183,3 @@ def _format_prompt(row: dict[str, Any], spec: DataSpec) -> str | list[dict[str, 
         return prompt
     messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
     return [{"role": "system", "content": spec.system_prompt}, *messages] if spec.system_prompt else messages
-
-
-def _first_line(error: BaseException) -> str:
-    cause = error.__cause__ or error
-    text = (str(cause).strip().splitlines() or [""])[0]
-    return f"{type(cause).__name__}: {text[:200]}"
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the library's progress bars and reports of its own, which would break up a run's lines."""
-    import datasets
-
-    bars, level = not datasets.are_progress_bars_disabled(), datasets.logging.get_verbosity()
-    datasets.disable_progress_bars()
-    datasets.logging.set_verbosity(datasets.logging.CRITICAL)
-    try:
-        yield
-    finally:
-        datasets.logging.set_verbosity(level)
-        if bars:
-            datasets.enable_progress_bars()
-
-
-@contextmanager
-def _offline() -> Iterator[None]:
-    """With both libraries' offline switches on: only then is the cache looked at without half a minute of retries."""
-    import datasets
-    from huggingface_hub import constants
-
-    switches = [(constants, constants.HF_HUB_OFFLINE), (datasets.config, datasets.config.HF_HUB_OFFLINE)]
-    for holder, _ in switches:
-        holder.HF_HUB_OFFLINE = True
-    try:
-        yield
-    finally:
-        for holder, before in switches:
-            holder.HF_HUB_OFFLINE = before

@@ -1,74 +1,39 @@
 """Built-in rewards in TRL's signature, `(prompts, completions, **columns) -> list of 1.0, 0.0 or None for unknown`.
 
-They compare with the column `answer`. Unknown is what can't be judged: no answer to compare with, or a verifier that
-failed or ran out of time; it never counts as wrong.
+Each is a verifier of `rollwise.tasks.verifiers` of the same name. Unknown is what can't be judged: no answer to compare
+with, or a verifier that failed or ran out of time or memory; it never counts as wrong.
 """
 
 from __future__ import annotations
 
-import functools
-import re
-import threading
+import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
-from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from rollwise.imports import load_function
-from rollwise.suggest import nearest
-from rollwise.types import RollwiseError
+from rollwise.tasks.extraction import EXTRACTIONS
+from rollwise.tasks.gym import COLUMN
+from rollwise.tasks.verdict import Verdict
+from rollwise.tasks.verifiers import VERIFIERS, Verifier, judge_all, resolve_verifier
+from rollwise.types import Outcome, RollwiseError
+
+__all__ = [
+    "EXTRACTIONS",
+    "RewardFunction",
+    "exact_match",
+    "exact_match_by",
+    "math_verify",
+    "multiple_choice",
+    "numeric",
+    "resolve_reward",
+    "yes_no",
+]
 
 RewardFunction = Callable[..., list[float | None]]
 
-TIME_LIMIT = 5
-"""Seconds a verifier may think about one expression."""
-
-NUMBER = re.compile(r"-?(?:\d+(?:,\d{3})+|\d+)(?:\.\d+)?|-?\.\d+")
-
-PROSE = re.compile(r"(?<![\\\w])(?:[A-Za-z]{2,}|[\d.,]+)\s+[A-Za-z]{2,}")
-"""Two words in a row, or a number and its unit, as no formula has."""
-
-
-def read_completion(completion: Any) -> str:
-    """The text of a completion: itself, or the last message of a conversation (text parts joined)."""
-    if isinstance(completion, str):
-        return completion
-    content = completion[-1].get("content") if completion else ""
-    if isinstance(content, list):
-        return "".join(part.get("text") or "" for part in content if isinstance(part, dict))
-    return content or ""
-
-
-def last_line(text: str) -> str | None:
-    """The last line that is not blank."""
-    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), None)
-
-
-def last_number(text: str) -> str | None:
-    """The last number, thousands separators removed."""
-    found = NUMBER.findall(text)
-    return found[-1].replace(",", "") if found else None
-
-
-def after_hashes(text: str) -> str | None:
-    """The number after the last "####", as GSM8K marks its answers."""
-    _, marker, tail = text.rpartition("####")
-    found = NUMBER.search(tail) if marker else None
-    return found.group().replace(",", "") if found else None
-
-
-def last_character(text: str) -> str | None:
-    """The last character that is not blank: the result of a chain, whatever its scratchpad."""
-    return text.strip()[-1:] or None
-
-
-EXTRACTIONS: dict[str, Callable[[str], str | None]] = {
-    "whole": str.strip,
-    "last_line": last_line,
-    "last_number": last_number,
-    "after_hashes": after_hashes,
-    "last_character": last_character,
-}
-"""Rule -> the answer it finds in a completion, None where there is none."""
+log = logging.getLogger(__name__)
+_warned: set[tuple[str, str]] = set()
 
 
 def exact_match(
@@ -78,7 +43,7 @@ def exact_match(
 
     An answer that is a number, not text, is compared as a number. See `exact_match_by` for other extractions.
     """
-    return _match("whole", completions, answer)
+    return score(VERIFIERS["exact_match"], completions, answer=answer)
 
 
 def exact_match_by(rule: str) -> RewardFunction:
@@ -89,19 +54,43 @@ def exact_match_by(rule: str) -> RewardFunction:
     Raises:
         RollwiseError: an unknown rule.
     """
-    if rule not in EXTRACTIONS:
-        raise RollwiseError(f"rewards: exact_match has no extraction {rule!r}; {nearest(rule, EXTRACTIONS)}")
     if rule == "whole":
         return exact_match
+    verifier = resolve_verifier(f"exact_match/{rule}", "rewards")
 
     def reward(
         prompts: Sequence[Any], completions: Sequence[Any], answer: Sequence[Any], **columns: Any
     ) -> list[float | None]:
-        return _match(rule, completions, answer)
+        return score(verifier, completions, answer=answer)
 
     reward.__name__ = reward.__qualname__ = f"exact_match_{rule}"
     reward.__doc__ = f"1.0 where {rule} of the completion is that of the answer."
     return reward
+
+
+def numeric(
+    prompts: Sequence[Any], completions: Sequence[Any], answer: Sequence[Any], **columns: Any
+) -> list[float | None]:
+    """1.0 where the final number (boxed, after "####" or "the answer is", else the last) has the value of `answer`."""
+    return score(VERIFIERS["numeric"], completions, answer=answer)
+
+
+def multiple_choice(
+    prompts: Sequence[Any],
+    completions: Sequence[Any],
+    answer: Sequence[Any],
+    options: Sequence[Any] | None = None,
+    **columns: Any,
+) -> list[float | None]:
+    """1.0 where the completion chooses the letter in `answer`; with a column `options` it may quote the option."""
+    return score(VERIFIERS["multiple_choice"], completions, answer=answer, options=options)
+
+
+def yes_no(
+    prompts: Sequence[Any], completions: Sequence[Any], answer: Sequence[Any], **columns: Any
+) -> list[float | None]:
+    """1.0 where the completion says yes or no, true or false, as `answer` does."""
+    return score(VERIFIERS["yes_no"], completions, answer=answer)
 
 
 def math_verify(
@@ -110,77 +99,63 @@ def math_verify(
     """1.0 where the completion's mathematical answer equals the column `answer`, by the `math-verify` package.
 
     A completion without an answer is wrong. None where the row's own answer can't be parsed, and where the verifier
-    fails or needs longer than TIME_LIMIT (kept on the main thread only, by the package's use of signals).
+    fails or needs longer than `pool.TIME_LIMIT`. It runs in processes of its own, so in any thread.
     """
-    return [_verify(read_completion(made), gold) for made, gold in zip(completions, answer, strict=True)]
+    return score(VERIFIERS["math_verify"], completions, answer=answer)
 
 
-BUILT_IN: dict[str, RewardFunction] = {"exact_match": exact_match, "math_verify": math_verify}
+def reasoning_gym(
+    prompts: Sequence[Any], completions: Sequence[Any], reasoning_gym: Sequence[Any], **columns: Any
+) -> list[float | None]:
+    """1.0 where the scorer of the row's reasoning-gym data set gives full marks."""
+    return score(VERIFIERS["reasoning_gym"], completions, **{COLUMN: reasoning_gym})
+
+
+BUILT_IN: dict[str, RewardFunction] = {
+    function.__name__: function
+    for function in (exact_match, numeric, multiple_choice, yes_no, math_verify, reasoning_gym)
+}
 
 
 def resolve_reward(name: str) -> RewardFunction:
-    """The reward function of a name: "exact_match", "exact_match/<extraction>", "math_verify" or "module:function".
+    """The reward function of a name: one of BUILT_IN, "exact_match/<extraction>" or "module:function".
 
     Modules are looked for in the working directory too.
 
     Raises:
         RollwiseError: in one line, where there is no such function.
     """
-    if ":" not in name:
-        base, slash, rule = name.partition("/")
-        if base == "exact_match" and slash:
-            return exact_match_by(rule)
-        if name in BUILT_IN:
-            return BUILT_IN[name]
-        raise RollwiseError(f"rewards: no built-in {name!r}; {nearest(name, BUILT_IN)} (your own: 'module:function')")
-    return load_function(name, "rewards")
+    if ":" in name:
+        return load_function(name, "rewards")
+    base, _, rule = name.partition("/")
+    if base == "exact_match" and rule:
+        return exact_match_by(rule)
+    resolve_verifier(name, "rewards")
+    return BUILT_IN[name]
 
 
-def _match(rule: str, completions: Sequence[Any], answers: Sequence[Any]) -> list[float | None]:
-    extract = EXTRACTIONS[rule]
-    rewards: list[float | None] = []
-    for completion, answer in zip(completions, answers, strict=True):
-        if answer is None or answer != answer:
-            rewards.append(None)
-            continue
-        numeric = not isinstance(answer, str)
-        gold = str(answer) if numeric else (extract(answer) or answer.strip())
-        found = extract(read_completion(completion))
-        same = found == gold or ((numeric or rule in ("last_number", "after_hashes")) and _same_number(found, gold))
-        rewards.append(float(same))
-    return rewards
+def score(verifier: Verifier, completions: Sequence[Any], **columns: Sequence[Any] | None) -> list[float | None]:
+    """The rewards of `completions` by a verifier; the first unknown of each kind is said in the log.
 
-
-def _same_number(found: str | None, gold: str) -> bool:
-    try:
-        return found is not None and Decimal(found.replace(",", "")) == Decimal(gold.replace(",", ""))
-    except InvalidOperation:
-        return False
-
-
-def _verify(completion: str, answer: Any) -> float | None:
-    from math_verify import parse, verify
-    from math_verify.errors import TimeoutException
-
-    limit = TIME_LIMIT if threading.current_thread() is threading.main_thread() else None
-    try:
-        gold = _parse_gold("" if answer is None else str(answer), limit)
-        if not gold:
-            return None
-        found = parse(completion, parsing_timeout=limit, raise_on_error=True)
-        return float(verify(gold, found, timeout_seconds=limit, raise_on_error=True)) if found else 0.0
-    except (Exception, TimeoutException):
-        return None
-
-
-@functools.lru_cache(maxsize=4096)
-def _parse_gold(answer: str, limit: int | None) -> list[Any]:
-    """The expressions of a row's answer; unless it is marked or prose, all of it is one expression.
-
-    Without the dollars the parser would take the 2 of a bare "4a-2" for the answer.
+    Raises:
+        RollwiseError: columns of another length than the completions.
     """
-    from math_verify import parse
+    held = {name: list(values) for name, values in columns.items() if values is not None}
+    for name, values in held.items():
+        if len(values) != len(completions):
+            raise RollwiseError(
+                f"rewards: {verifier.name} got {len(completions)} completions and {len(values)} of column {name!r}"
+            )
+    rows = [{name: values[index] for name, values in held.items()} for index in range(len(completions))]
+    verdicts = judge_all(verifier, completions, rows)
+    _report(verifier, verdicts)
+    return [verdict.reward for verdict in verdicts]
 
-    marked = any(mark in answer.replace("\\$", "") for mark in ("$", "\\boxed", "\\[", "\\("))
-    text = answer if marked or PROSE.search(answer) else f"${answer}$"
-    return parse(text, fallback_mode="no_fallback", parsing_timeout=limit, raise_on_error=True)
+
+def _report(verifier: Verifier, verdicts: Sequence[Verdict]) -> None:
+    reasons = Counter(verdict.reason for verdict in verdicts if verdict.outcome is Outcome.UNKNOWN)
+    for reason, count in reasons.items():
+        kind = (verifier.name, reason[:30])
+        if kind not in _warned:
+            _warned.add(kind)
+            log.warning("%s left %d of %d outcomes unknown: %s", verifier.name, count, len(verdicts), reason)
