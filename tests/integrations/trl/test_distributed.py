@@ -23,6 +23,16 @@ OFF_POLICY = {
 LOSSES = ["dapo", "grpo", "dr_grpo", "bnpo", "cispo", "sapo", "luspo", "vespo"]
 
 
+APART: dict[str, tuple[dict[str, Any], str]] = {
+    "waves": ({"waves": [4, 2]}, "waves: 4 on process 0 and 2 on process 1"),
+    "rule": ({"allocator": ["adaroll", "uniform"]}, "allocator: 'adaroll' on process 0 and 'uniform' on process 1"),
+    "shape": ({"num_generations": [4, 2]}, "num_generations: 4 on process 0 and 2 on process 1"),
+    "seed": ({"seed": [7, 8]}, "seed: 7 on process 0 and 8 on process 1"),
+    "data": ({"rows": [24, 28]}, "train_dataset: rows: 24 on process 0 and 28 on process 1"),
+}
+"""Settings per process, and what must be said of them."""
+
+
 def runs(per_device: int) -> list[dict[str, Any]]:
     """The runs both launches make; the batch is the same in sum."""
     shared = {"per_device_train_batch_size": per_device, "beta": 0.1, "optim": "sgd", "learning_rate": 0.1}
@@ -43,7 +53,11 @@ def results(
 ) -> tuple[Path, dict[str, Any], list[dict[str, Any]]]:
     """Folder of the two-process runs, the one-process results, the two-process results."""
     one, two = tmp_path_factory.mktemp("one"), tmp_path_factory.mktemp("two")
-    return two, launch(one, 1, runs(8))[0], launch(two, 2, runs(4))
+    apart = [
+        {"name": name, "kind": "apart", "per_device_train_batch_size": 4, "apart": a} for name, (a, _) in APART.items()
+    ]
+    moody = {"name": "moody", "kind": "moody", "per_device_train_batch_size": 4}
+    return two, launch(one, 1, runs(8))[0], launch(two, 2, [*runs(4), *apart, moody])
 
 
 @pytest.mark.parametrize("kind", ["rollwise", "adverse"])
@@ -80,3 +94,16 @@ def test_four_recorded_waves_match_stock(results: Any, processes: int, loss: str
         assert any(abs(loss) > 1e-4 for loss in stock["losses"])
         pairs = zip(stock["gradients"], waves["gradients"], strict=True)
         assert max(distance(left, right) for left, right in pairs) < 1e-6
+
+
+@pytest.mark.parametrize("name", APART)
+def test_processes_started_apart_are_told_what_differs(results: Any, name: str) -> None:
+    folder, _, pair = results
+    said = f"{APART[name][1]}; start every process with the same settings"
+    assert [result[name]["error"] for result in pair] == [said, said]
+    assert not (folder / name / "rollwise").exists()
+
+
+def test_a_rule_that_decides_differently_is_named(results: Any) -> None:
+    for result in results[2]:
+        assert result["moody"]["error"].startswith("allocator: one_takes_all decided differently on two processes")

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from datasets import Dataset
-from trl import GRPOTrainer
 
 from rollwise.integrations.trl import RollwiseGRPOTrainer
 from rollwise.types import RollwiseError
@@ -21,7 +19,6 @@ from tests.integrations.trl.support import (
     has_answer,
     rollwise,
     same,
-    stock,
     tokenizer,
     train,
 )
@@ -184,15 +181,6 @@ def test_an_outcome_that_is_no_outcome_is_refused(model: str, tmp_path: Path) ->
         RollwiseError, match=r"^outcome \(half\) returned 0\.5: an outcome is 0, 1, or None for unknown"
     ):
         train(RecordedRollwise, rollwise(tmp_path), model, brevity, outcome=half)
-
-
-def test_an_empty_prompt_trains_as_with_stock(model: str, tmp_path: Path) -> None:
-    data = Dataset.from_dict({"prompt": ["", "1=", "2=", "3="], "answer": list("0123")})
-    plain = train(GRPOTrainer, stock(tmp_path / "a"), model, train_dataset=data)
-    config = rollwise(tmp_path / "b", allocator="uniform")
-    assert same(train(RollwiseGRPOTrainer, config, model, train_dataset=data)["parameters"], plain["parameters"])
-    adaptive = train(RollwiseGRPOTrainer, rollwise(tmp_path / "c"), model, train_dataset=data)
-    assert np.isfinite(adaptive["losses"]).all()
 
 
 class Silent(RecordedRollwise):

@@ -6,15 +6,19 @@ usage: worker.py FOLDER MODEL RUNS, where RUNS is a JSON list of {"name", "kind"
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from rollwise.integrations.trl import RollwiseGRPOTrainer
-from rollwise.types import IntArray, StepView
-from tests.integrations.trl.support import RecordedRollwise, RecordedStock, rollwise, stock, train
+from rollwise.types import IntArray, RollwiseError, StepView
+from tests.integrations.trl.support import RecordedRollwise, RecordedStock, digits, rollwise, stock, train
+
+RANK = int(os.environ.get("RANK", "0"))
 
 
 class OneTakesAll:
@@ -31,7 +35,28 @@ class OneTakesAll:
         return {}
 
 
+class Moody(OneTakesAll):
+    """A rule that breaks its contract: each process favours another prompt."""
+
+    def next_wave(self, view: StepView, rng: Any) -> IntArray:
+        return np.roll(super().next_wave(view, rng), RANK)
+
+
+def run_apart(folder: Path, model: str, kind: str, changes: dict[str, Any]) -> dict[str, Any]:
+    """What stops processes that were not started alike, or whose rule does not decide alike."""
+    rule = {"allocator": Moody()} if kind == "moody" else {}
+    apart = {name: values[RANK] for name, values in changes.pop("apart", {}).items()}
+    rows = apart.pop("rows", 24)
+    try:
+        train(RecordedRollwise, rollwise(folder, **changes | apart), model, train_dataset=digits(rows), **rule)
+    except RollwiseError as error:
+        return {"error": str(error)}
+    return {"error": None}
+
+
 def run(folder: Path, model: str, kind: str, changes: dict[str, Any]) -> dict[str, Any]:
+    if kind in ("apart", "moody"):
+        return run_apart(folder, model, kind, changes)
     resume = changes.pop("resume", None)
     if resume:
         resume = str(folder / resume)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from datasets import Dataset, IterableDataset
@@ -64,3 +65,9 @@ def check_rows(dataset: Any, prompts: int) -> None:
             f"train_dataset: {len(dataset)} rows cannot fill a step of B = {prompts} prompts; add rows, or lower "
             "per_device_train_batch_size, steps_per_generation or gradient_accumulation_steps"
         )
+
+
+def check_prompts(prompts: Iterable[Any], tokenizer: Any) -> None:
+    """Raise `RollwiseError` for a prompt of no tokens: generation fails in TRL where one comes first."""
+    if any(prompt == "" for prompt in prompts) and not tokenizer("")["input_ids"]:
+        raise RollwiseError("train_dataset: an empty prompt gives this tokenizer no token; remove it, or give it text")

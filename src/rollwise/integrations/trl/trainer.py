@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 from accelerate.utils import gather_object
+from datasets import Dataset
 
 from rollwise.advantages import Advantage
 from rollwise.allocators import get_allocator
@@ -26,7 +27,7 @@ from rollwise.integrations.trl import logs
 from rollwise.integrations.trl.aggregation import NormaliseThenSum
 from rollwise.integrations.trl.block import Block
 from rollwise.integrations.trl.config import BY_SCALE, RollwiseGRPOConfig
-from rollwise.integrations.trl.dataset import check_rows, with_index
+from rollwise.integrations.trl.dataset import check_prompts, check_rows, with_index
 from rollwise.integrations.trl.judge import Judge
 from rollwise.integrations.trl.outcomes import OutcomeReader
 from rollwise.integrations.trl.prompts import Prompts, gather_prompts
@@ -88,6 +89,8 @@ class RollwiseGRPOTrainer(ResumableTrainer):
         dataset = with_index(train_dataset, args.prompt_id_column)
         check_rows(dataset, self._prompts)
         super().__init__(model, reward_funcs, args, dataset, *positional, **kwargs)
+        if isinstance(dataset, Dataset):
+            check_prompts(dataset["prompt"][:], self._tokenizer)
         self._names = list(self.reward_func_names)
         self.reward_funcs = [
             checked(function, name) for function, name in zip(self.reward_funcs, self._names, strict=True)
@@ -96,7 +99,7 @@ class RollwiseGRPOTrainer(ResumableTrainer):
         # TRL 1.14 knows a single end token and has no list of them
         ends = [*getattr(self, "eos_token_ids", [self._tokenizer.eos_token_id]), self._tokenizer.pad_token_id]
         self._judge = Judge(outcomes, self.reward_weights.double().cpu().numpy(), ends, self.accelerator)
-        rows = len(dataset) if hasattr(dataset, "__len__") else None
+        rows = len(dataset) if isinstance(dataset, Dataset) else None
         self._settings = settings_of(args, self._rule, outcomes.source, self._names, rows)
         check_same_on_all(self._settings)
         self._prior = prior_source(args.prior, discount=args.prior_discount)
@@ -142,7 +145,10 @@ class RollwiseGRPOTrainer(ResumableTrainer):
 
     def _enter(self, inputs: list[dict[str, Any]]) -> Prompts:
         """Which prompts this step spends its budget on: those TRL's sampler drew."""
-        return gather_prompts(inputs, self.args.prompt_id_column, self.num_generations)
+        entered = gather_prompts(inputs, self.args.prompt_id_column, self.num_generations)
+        if not isinstance(self.train_dataset, Dataset):
+            check_prompts((row["prompt"] for row in entered.rows.values()), self._tokenizer)
+        return entered
 
     def _open_step(self, ids: Sequence[str]) -> Step:
         if self._ledger is None and self.accelerator.is_main_process:
