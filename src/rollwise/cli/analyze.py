@@ -1,4 +1,4 @@
-"""`rollwise analyze`: difficulty of a pool, pictures of allocations, and how well beliefs predict, without a model."""
+"""`rollwise analyze difficulty | allocation | beliefs`: pools, pictures of allocations, how well beliefs predict."""
 
 from __future__ import annotations
 
@@ -57,15 +57,34 @@ def run_allocation(
     Raises:
         RollwiseError: a word that is no pool, or a step that cannot be run.
     """
+    drawn = draw_pictures(pools, prompts, budget, steps, seed, waves)
+    return check_pictures(drawn, prompts, budget, steps, seed, waves)
+
+
+def draw_pictures(
+    pools: Sequence[str], prompts: int, budget: int, steps: int, seed: int, waves: int | None
+) -> dict[str, dict[str, Picture]]:
+    """Pool -> utility -> what every prompt got.
+
+    Raises:
+        RollwiseError: a word that is no pool, or a step that cannot be run.
+    """
     if steps < 1:
         raise RollwiseError(f"steps: {steps}; give 1 or more")
-    found = {}
-    for name in pools:
-        drawn = pictures(parse_pool(name), prompts, budget, steps=steps, seed=seed, waves=waves)
-        found[name] = {
-            "utilities": {utility: summary(seen) for utility, seen in drawn.items()},
-            "statements": [asdict(each) for each in statements(drawn, prompts, budget)],
+    return {name: pictures(parse_pool(name), prompts, budget, steps=steps, seed=seed, waves=waves) for name in pools}
+
+
+def check_pictures(
+    drawn: dict[str, dict[str, Picture]], prompts: int, budget: int, steps: int, seed: int, waves: int | None
+) -> dict[str, Any]:
+    """The pictures in numbers, and the published statements checked on them."""
+    found = {
+        name: {
+            "utilities": {utility: summary(seen) for utility, seen in own.items()},
+            "statements": [asdict(each) for each in statements(own, prompts, budget)],
         }
+        for name, own in drawn.items()
+    }
     return {"prompts": prompts, "budget": budget, "steps": steps, "seed": seed, "waves": waves, "pools": found}
 
 

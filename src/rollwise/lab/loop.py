@@ -13,6 +13,7 @@ import torch
 
 from rollwise.beliefs import PriorSource, prior_source
 from rollwise.lab.arms import Arm, oracle_beliefs
+from rollwise.lab.dynamics import step_dynamics
 from rollwise.lab.losses import get_loss
 from rollwise.lab.measure import measure_accuracy, success_rates
 from rollwise.lab.model import Completions
@@ -36,7 +37,8 @@ LOGGED = (
     "max_n",
     "waves",
 )
-"""Metrics of `rollwise.metrics` kept for every step, beside `tokens`, `trained_rollouts` and `gradient_norm`."""
+"""Metrics of `rollwise.metrics` kept for every step, beside `tokens`, `trained_rollouts`, `gradient_norm` and those of
+`rollwise.lab.dynamics`."""
 
 RAMP = 20
 """Steps over which the learning rate rises."""
@@ -128,6 +130,7 @@ class Run:
         tokens = int(made.lengths.sum())
         at.step, at.spent, at.tokens = at.step + 1, at.spent + int(record.counts.sum()), at.tokens + tokens
         own = {"tokens": float(tokens), "trained_rollouts": float(trained), "gradient_norm": norm}
+        own |= step_dynamics(made, advantages)
         for name, value in ({key: record.metrics[key] for key in LOGGED} | own).items():
             at.metrics.setdefault(name, []).append(float(f"{value:.5g}"))
         at.seconds += time.process_time() - began

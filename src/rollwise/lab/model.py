@@ -19,6 +19,9 @@ from rollwise.types import RollwiseError
 PAD, END = 0, 1
 """Token ids every vocabulary starts with: nothing (after the end), and the end of a completion."""
 
+KEPT = 0.8
+"""Share of unfinished rows at which the finished ones leave the batch; each time all caches are copied."""
+
 Cache = tuple[Tensor, Tensor]
 """Keys and values of one layer, [., H, length, D] each."""
 
@@ -147,19 +150,23 @@ class TinyLM(nn.Module):
         steps = noise.shape[1] if noise is not None else self.place.num_embeddings - prefix.length
         caches = [(_extend(keys, rows, steps), _extend(values, rows, steps)) for keys, values in prefix.caches]
         tokens, scores = torch.full((len(rows), steps), PAD), torch.zeros(len(rows), steps)
-        going = torch.ones(len(rows), dtype=torch.bool)
         lengths = torch.zeros(len(rows), dtype=torch.long)
         logits = prefix.logits[rows]
+        held, going = torch.arange(len(rows)), torch.ones(len(rows), dtype=torch.bool)
         for step in range(steps):
             logprobs = logits.log_softmax(-1)
-            chosen = logits.argmax(-1) if noise is None else _invert(logprobs, noise[:, step])
-            tokens[:, step] = torch.where(going, chosen, PAD)
-            scores[:, step] = torch.where(going, logprobs.gather(1, chosen[:, None])[:, 0], 0.0)
-            lengths += going
+            chosen = logits.argmax(-1) if noise is None else _invert(logprobs, noise[held, step])
+            tokens[held, step] = torch.where(going, chosen, PAD)
+            scores[held, step] = torch.where(going, logprobs.gather(1, chosen[:, None])[:, 0], 0.0)
+            lengths[held] += going
             going &= chosen != END
-            if step + 1 == steps or not going.any():
+            left = int(going.sum())
+            if step + 1 == steps or not left:
                 break
-            logits = self._advance(tokens[:, step], prefix.length + step, caches)
+            if left <= KEPT * len(going):
+                caches = [(keys[going], values[going]) for keys, values in caches]
+                held, going = held[going], going[going]
+            logits = self._advance(tokens[held, step], prefix.length + step, caches)
         return Completions(tokens, scores, lengths)
 
     def _advance(self, tokens: Tensor, place: int, caches: list[Cache]) -> Tensor:

@@ -7,12 +7,16 @@ difficulty entropy of the AdaRoll-GRPO paper (arXiv 2610.37429, figures 1 and 4)
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from rollwise.simulate.pools import Coins
-from rollwise.types import FloatArray, RollwiseError
+from rollwise.types import FloatArray, IntArray, RollwiseError
+
+Draw = Callable[[IntArray, int], np.ndarray]
+"""(places of prompts (K,), k) -> whether each of k more rollouts of each is right (K, k)."""
 
 
 @dataclass(frozen=True)
@@ -43,19 +47,32 @@ def difficulty(pool: Coins, limit: int = 128) -> Difficulty:
 
 def first_solved(rates: FloatArray, limit: int, rng: np.random.Generator) -> tuple[Difficulty, FloatArray]:
     """The same by sampling prompts of those rates (P,); also the rollout (P,) each was first solved at, NaN if never."""
+    return sample_first_solved(lambda which, k: rng.random((len(which), k)) < rates[which, None], len(rates), limit)
+
+
+def sample_first_solved(draw: Draw, prompts: int, limit: int = 128) -> tuple[Difficulty, FloatArray]:
+    """The same for anything that can be sampled; `draw` is asked once a bin, for the prompts unsolved so far.
+
+    Raises:
+        RollwiseError: a limit that is no power of two, or no prompts.
+    """
     ends = doubling(limit)
-    solved = np.full(len(rates), np.nan)
+    if prompts < 1:
+        raise RollwiseError("prompts: none to sample; give 1 or more")
+    solved = np.full(prompts, np.nan)
     shares, spent, low = [], 0, 0
     for end in ends:
         open_ = np.flatnonzero(np.isnan(solved))
-        wins = rng.random((len(open_), end - low)) < rates[open_, None]
-        spent += wins.size
-        hit = wins.any(axis=1)
-        solved[open_[hit]] = low + 1 + wins[hit].argmax(axis=1)
-        shares.append(hit.sum() / len(rates))
+        hit: np.ndarray = np.zeros(0, dtype=bool)
+        if len(open_):
+            wins = np.asarray(draw(open_, end - low), dtype=bool)
+            spent += wins.size
+            hit = wins.any(axis=1)
+            solved[open_[hit]] = low + 1 + wins[hit].argmax(axis=1)
+        shares.append(hit.sum() / prompts)
         low = end
     found = np.array([*shares, np.isnan(solved).mean()])
-    return Difficulty(bin_names(ends), tuple(found.tolist()), entropy(found), spent / len(rates)), solved
+    return Difficulty(bin_names(ends), tuple(found.tolist()), entropy(found), spent / prompts), solved
 
 
 def entropy(shares: FloatArray) -> float:

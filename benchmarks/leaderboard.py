@@ -1,0 +1,252 @@
+"""Which rule teaches the lab's model more, at equal rollouts? Screen, settings, causes, choice, one confirmation.
+
+    python benchmarks/leaderboard.py [--stage NAME ...] [--jobs 2] [--runs runs/leaderboard] [--summary]
+
+Stages: screen, weights, settings, choose, confirm, shapes, causes, curves, finalists. What `--runs` holds is not run again,
+so the command goes on where it stopped; `--summary` runs nothing and sums up what is there. Chosen on two tasks and seeds 0
+to 9; confirmed once on a third task and seeds 10 to 29. Results: benchmarks/results/leaderboard.json, one line a run in
+leaderboard_runs.jsonl, figures beside them. About four hours of two cores from nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import leaderboard_causes as causes
+from machine import describe
+
+from rollwise.lab import Experiment, Training, Warmup, measures, parse_arm, run_experiment, summarise
+from rollwise.lab.runs import result_path
+from rollwise.lab.summary import ALL, baseline_of
+from rollwise.utilities import UTILITIES
+
+TASKS, THIRD = ("chains", "division"), "rewrite"
+SCREEN, CHOICE, UNSEEN = tuple(range(5)), tuple(range(10)), tuple(range(10, 30))
+SIZE = Training(Warmup(), steps=100, prompts=32, rollouts=8, evaluate_every=20)
+"""25,600 rollouts a run: uniform's curve still rises at the end."""
+
+LOSSES = ("grpo", "dr_grpo", "dapo")
+DEFAULT = "min_variance"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Arms that run on all tasks and seeds at one size of step; `shape` is the folder."""
+
+    arms: tuple[str, ...]
+    tasks: tuple[str, ...] = TASKS
+    seeds: tuple[int, ...] = SCREEN
+    shape: str = "32x8"
+
+
+SHAPES: dict[str, Training] = {
+    "32x8": SIZE,
+    "16x8": replace(SIZE, prompts=16, steps=200, evaluate_every=40),
+    "64x4": replace(SIZE, prompts=64, rollouts=4),
+    "128x2": replace(SIZE, prompts=128, rollouts=2),
+    "32x4": replace(SIZE, rollouts=4, steps=200, evaluate_every=40),
+    "skewed": replace(SIZE, warmup=Warmup(pool="skewed")),
+    "updates": replace(SIZE, rollouts=4, until="steps"),
+}
+"""All spend 25,600 rollouts, but `updates`: as many updates as 32x8 with half the rollouts."""
+
+
+def with_loss(arm: str, loss: str) -> str:
+    return arm if loss == "grpo" else f"{arm}@loss={loss}"
+
+
+SCREENED = tuple(with_loss(rule, loss) for loss in LOSSES for rule in ("uniform", *UTILITIES))
+WEIGHTS = (
+    "uniform@objective=pass@2@weigh_by=carried",
+    "uniform@loss=dr_grpo@objective=pass@2@weigh_by=carried",
+    "uniform@loss=dr_grpo@objective=pass@4@weigh_by=carried",
+    "uniform@loss=dr_grpo@objective=log@weigh_by=carried",
+    "uniform@loss=dr_grpo@advantage=predictive@prior=carried",
+    "neyman@loss=dr_grpo@prior=carried",
+    "neyman@loss=dr_grpo@prior=carried@objective=pass@2",
+)
+SETTINGS = (
+    "min_variance@weighting=per_prompt",
+    "sum_variance@weighting=per_prompt",
+    "min_variance@prior=carried",
+    "sum_variance@prior=carried",
+    "sum_variance@prior=carried@weighting=per_prompt",
+    "min_variance@prior=empirical",
+    "sum_variance@prior=empirical",
+    "min_variance@waves=2",
+    "min_variance@waves=8",
+    "sum_variance@prior=carried@waves=1",
+    "sum_variance@prior=oracle@waves=1",
+    "min_squared_advantage@weighting=per_prompt",
+    "min_squared_advantage@prior=carried",
+    "min_squared_advantage@waves=8",
+    "neyman@prior=carried",
+)
+SHAPED = ("uniform", "min_variance@n_min=1", "sum_variance@prior=carried@n_min=1")
+SEQUENTIAL = ("uniform", "min_variance@sequential=true@n_min=0")
+
+STAGES: dict[str, Stage] = {
+    "screen": Stage(SCREENED),
+    "weights": Stage(WEIGHTS),
+    "settings": Stage(SETTINGS),
+}
+SHAPED_SEEDS = SCREEN
+COMPARED = 6
+"""Arms of the screen that are taken to ten seeds."""
+FINALISTS = 3
+"""Of those, the arms that are confirmed, beside the default."""
+
+
+def run_stage(stage: Stage, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Results of all runs of the stage, those made before included; with `--summary` only these."""
+    folder = options.runs / stage.shape
+    arms = tuple(map(parse_arm, stage.arms))
+    if options.summary:
+        paths = [result_path(folder, task, arm, seed) for task in stage.tasks for arm in arms for seed in stage.seeds]
+        return [json.loads(path.read_text()) for path in paths if path.exists()]
+    experiment = Experiment(arms, stage.tasks, stage.seeds, SHAPES[stage.shape])
+    return run_experiment(experiment, folder, jobs=options.jobs, report=say, say=lambda line: print(line, flush=True))
+
+
+def say(result: dict[str, Any], done: int, runs: int) -> None:
+    curve = result["curve"]
+    print(
+        f"  {time.strftime('%H:%M:%S')} {done}/{runs} {result['task']} {result['seed']} {result['arm']} "
+        f"{curve[0]['sampled']:.3f} -> {curve[-1]['sampled']:.3f} {result['seconds']:.0f} s",
+        flush=True,
+    )
+
+
+def best(results: list[dict[str, Any]], count: int, seeds: tuple[int, ...]) -> tuple[str, ...]:
+    """The arms with the largest mean difference to uniform of their loss in final accuracy, over tasks and `seeds`.
+
+    An arm that knows the true rates is not a candidate: no trainer has them.
+    """
+    kept = [result for result in results if result["seed"] in seeds]
+    rows = [row for row in summarise(kept) if row["task"] == ALL and "oracle" not in row["arm"]]
+    rows.sort(key=lambda row: -row["final_difference"]["mean"])
+    return tuple(row["arm"] for row in rows[:count])
+
+
+def with_baselines(arms: tuple[str, ...]) -> tuple[str, ...]:
+    """The arms and the uniform arm of each one's loss."""
+    rivals = [with_loss("uniform", loss) for loss in LOSSES]
+    return tuple(dict.fromkeys([*(baseline_of(arm, rivals) for arm in arms), *arms]))
+
+
+def rows_of(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The summary with numbers of five figures."""
+    return rounded(summarise(results)) if results else []
+
+
+def rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.5g}")
+    if isinstance(value, dict):
+        return {key: rounded(entry) for key, entry in value.items()}
+    return [rounded(entry) for entry in value] if isinstance(value, (list, tuple)) else value
+
+
+def line_of(shape: str, result: dict[str, Any]) -> dict[str, Any]:
+    """What is kept of one run."""
+    kept = {
+        key: result[key]
+        for key in ("task", "arm", "seed", "steps", "rollouts", "tokens", "trained_rollouts", "seconds")
+    }
+    dead = result["metrics"]["dead_prompt_share"]
+    more = measures(result) | {"start": result["curve"][0]["sampled"], "dead": sum(dead) / len(dead)}
+    return {"shape": shape} | kept | rounded(more)
+
+
+def main() -> None:
+    names = (*STAGES, "choose", "confirm", "shapes", "causes", "curves", "finalists")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--stage", action="append", choices=names)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--runs", type=Path, default=Path("runs/leaderboard"))
+    parser.add_argument("--out", type=Path, default=Path("benchmarks/results/leaderboard.json"))
+    parser.add_argument("--summary", action="store_true", help="run nothing; sum up what is there")
+    options = parser.parse_args()
+    wanted = options.stage or names
+    report: dict[str, Any] = {
+        "made": calls(options),
+        "seeds": {"screen": SCREEN, "choice": CHOICE, "confirmation": UNSEEN},
+        "size": str(SIZE),
+        "stages": {},
+    }
+    kept: dict[tuple[str, str, str, int], dict[str, Any]] = {}
+
+    def play(name: str, stage: Stage) -> list[dict[str, Any]]:
+        if name.split()[0] not in wanted and not options.summary:
+            return run_stage(stage, argparse.Namespace(**vars(options) | {"summary": True}))
+        print(name, time.strftime("%H:%M:%S"), flush=True)
+        found = run_stage(stage, options)
+        for result in found:
+            kept[stage.shape, result["task"], result["arm"], result["seed"]] = line_of(stage.shape, result)
+        report["stages"][name] = rows_of(found)
+        write(options.out, report, list(kept.values()))
+        return found
+
+    whole = [result for name, stage in STAGES.items() for result in play(name, stage)]
+    compared = best(whole, COMPARED, SCREEN)
+    whole += play("choose", Stage(with_baselines(compared), seeds=CHOICE))
+    tens = [result for result in unique(whole) if result["arm"] in with_baselines(compared)]
+    finalists = tuple(dict.fromkeys([*best(tens, FINALISTS, CHOICE), DEFAULT]))
+    report["chosen"] = {
+        "settings_tried": len({result["arm"] for result in whole}),
+        "taken_to_ten_seeds": compared,
+        "finalists": finalists,
+    }
+    last = with_baselines(finalists)
+    play("confirm", Stage(last, (THIRD,), UNSEEN))
+    for shape in ("skewed", "32x4", "128x2", "64x4", "16x8"):
+        play(f"shapes {shape}", Stage(SHAPED, seeds=SHAPED_SEEDS, shape=shape))
+    play("shapes updates", Stage(("uniform",), seeds=SHAPED_SEEDS, shape="updates"))
+    play("shapes sequential", Stage(SEQUENTIAL, TASKS[:1], SCREEN[:3]))
+    if "causes" in wanted or options.summary:
+        report["causes"] = rounded(causes.separate(SIZE, TASKS, CHOICE, options))
+    if "curves" in wanted and not options.summary:
+        report["weight_curves"] = rounded(causes.weight_curves(SIZE, TASKS))
+    play("finalists", Stage(last, seeds=(*CHOICE, *UNSEEN)))
+    write(options.out, report, list(kept.values()))
+    import leaderboard_figures  # last, since matplotlib takes a while to load
+
+    leaderboard_figures.draw_all(json.loads(options.out.read_text()), unique(whole), options.out.parent)
+
+
+def calls(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """How the runs were made: one entry for every call that ran some, kept beside them."""
+    path = options.runs / "made.json"
+    found: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
+    if not options.summary:
+        found.append(describe() | {"started": time.strftime("%Y-%m-%d %H:%M")})
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(found, indent=1) + "\n")
+    return found
+
+
+def unique(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return list({(result["task"], result["arm"], result["seed"]): result for result in results}.values())
+
+
+def write(path: Path, report: dict[str, Any], lines: list[dict[str, Any]]) -> None:
+    """The report so far; what an earlier call found in other parts stays."""
+    before = json.loads(path.read_text()) if path.exists() else {}
+    stages = before.get("stages", {}) | report["stages"]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(before | report | {"stages": stages}, indent=1) + "\n")
+    runs = path.with_name(path.stem + "_runs.jsonl")
+    old = [json.loads(line) for line in runs.read_text().splitlines()] if runs.exists() else []
+    merged = {(line["shape"], line["task"], line["arm"], line["seed"]): line for line in (*old, *lines)}
+    runs.write_text("".join(json.dumps(merged[each]) + "\n" for each in sorted(merged)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""`rollwise analyze gain | dynamics`: what runs of the lab show beyond their final accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Group
+from rich.table import Table
+
+from rollwise.types import RollwiseError
+
+
+def run_gain(folders: Sequence[str | Path], limit: int = 128) -> dict[str, Any]:
+    """Difficulty entropy of each task of the folders and what each arm gained there over uniform, JSON-able.
+
+    `correlation` is Pearson's, of the mean relative gain over arms with the entropy; None below three tasks.
+
+    Raises:
+        RollwiseError: no folder, or one that holds no runs of the lab.
+    """
+    from rollwise.lab.entropy import gains
+
+    if not folders:
+        raise RollwiseError("folder: none given; give one that rollwise lab wrote, such as runs/lab/first")
+    points = [point for folder in folders for point in gains(folder, limit)]
+    pairs = [(point["entropy"], mean_gain(point)) for point in points if point["gain"]]
+    entropies, mean = (np.array(column) for column in zip(*pairs, strict=True)) if pairs else (np.zeros(0),) * 2
+    related = len(pairs) > 2 and entropies.std() > 0 and mean.std() > 0
+    found = float(np.corrcoef(entropies, mean)[0, 1]) if related else None
+    return {"limit": limit, "points": points, "correlation": found}
+
+
+def mean_gain(point: dict[str, Any]) -> float:
+    """Mean relative gain over the arms of a task."""
+    return float(np.mean([gain["mean"] for gain in point["gain"].values()]))
+
+
+def gain_table(result: dict[str, Any]) -> Group:
+    """The result for a terminal."""
+    table = Table("task", "pool", "entropy", "mean gain", "best arm", "")
+    for point in sorted(result["points"], key=lambda point: point["entropy"]):
+        arm = max(point["gain"], key=lambda name: point["gain"][name]["mean"], default="")
+        best = f"{point['gain'][arm]['mean']:+.1%}" if arm else ""
+        mean = f"{mean_gain(point):+.1%}" if arm else ""
+        table.add_row(point["task"], point["pool"], f"{point['entropy']:.3f}", mean, arm, best)
+    found = result["correlation"]
+    said = "correlation of mean gain with entropy: " + (f"{found:+.2f}" if found is not None else "needs three tasks")
+    return Group("(accuracy - uniform's) / uniform's, means over seeds and arms", table, said)
+
+
+def run_dynamics(folder: str | Path) -> dict[str, Any]:
+    """Per task and arm: confidence, mean absolute advantage and token update weight of every step, JSON-able.
+
+    `change` compares the mean over the last tenth of the steps with that over the first.
+
+    Raises:
+        RollwiseError: a folder without runs of the lab, or runs that did not record them.
+    """
+    from rollwise.lab.dynamics import DYNAMICS
+    from rollwise.lab.entropy import mean_series, read_results
+
+    _, results = read_results(folder)
+    tasks: dict[str, Any] = {}
+    for task in dict.fromkeys(result["task"] for result in results):
+        series = mean_series([result for result in results if result["task"] == task], DYNAMICS)
+        tasks[task] = {
+            arm: {name: {"steps": values, "change": change(values)} for name, values in own.items()}
+            for arm, own in series.items()
+        }
+    return {"folder": str(folder), "tasks": tasks}
+
+
+def change(values: Sequence[float]) -> dict[str, float]:
+    """Mean over the first and the last tenth."""
+    tenth = max(1, len(values) // 10)
+    return {"first": float(np.mean(values[:tenth])), "last": float(np.mean(values[-tenth:]))}
+
+
+def dynamics_table(result: dict[str, Any]) -> Group:
+    """The result for a terminal."""
+    parts: list[Any] = []
+    for task, arms in result["tasks"].items():
+        table = Table(task, "confidence", "mean |advantage|", "token update weight")
+        for arm, own in arms.items():
+            moves = (entry["change"] for entry in own.values())
+            table.add_row(arm, *(f"{move['first']:.3f} -> {move['last']:.3f}" for move in moves))
+        parts.append(table)
+    return Group("mean over the first tenth of the steps -> over the last", *parts)
