@@ -15,7 +15,7 @@ from typing import Any
 
 from rollwise.suggest import nearest
 from rollwise.tasks.choice import judge_choice, judge_yes_no
-from rollwise.tasks.extraction import EXTRACTIONS, plain_latex
+from rollwise.tasks.extraction import EXTRACTIONS, last_line, plain_latex
 from rollwise.tasks.gym import COLUMN, judge_gym
 from rollwise.tasks.mathematics import judge_mathematics, settle
 from rollwise.tasks.numeric import judge_number
@@ -124,7 +124,8 @@ def judge_by_function(function: Callable[..., Any]) -> Judge:
         if value is None or value != value:
             return unknown("the function abstained")
         if isinstance(value, (bool, int, float)) and value in (0, 1):
-            return success("1 by the function", None) if value else failure("0 by the function")
+            answer = (last_line(completion) or "")[:200] or None
+            return success("1 by the function", answer) if value else failure("0 by the function", answer)
         return unknown(f"the function returned {value!r:.40}, not 0, 1 or None")
 
     return judge
