@@ -17,7 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from rollwise.beliefs import CarriedPrior
-from rollwise.beliefs.gaussian_process import GaussianProcessPrior, embed_texts
+from rollwise.beliefs.gaussian_process import GaussianProcessPrior
+from rollwise.tasks.embedding import embed_texts
 
 OWN = (0.0, 0.8, 0.95)
 """Shares of the spread that texts do not explain; 0 is the published form."""

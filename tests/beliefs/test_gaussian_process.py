@@ -7,7 +7,7 @@ import pytest
 
 from rollwise.allocators.vip import Vip
 from rollwise.beliefs import prior_source
-from rollwise.beliefs.gaussian_process import GaussianProcessPrior, embed_texts, regress, squared_distances
+from rollwise.beliefs.gaussian_process import GaussianProcessPrior, regress, squared_distances
 from rollwise.step import Step
 from rollwise.types import RollwiseError
 
@@ -103,15 +103,6 @@ def test_it_is_a_prior_like_any_other_and_gives_vip_its_rates() -> None:
     step = Step(ids, Vip(), 36, rng=np.random.default_rng(0), prior=source.for_step(ids), waves=1)
     wave = step.next_wave()
     assert wave is not None and wave.counts.argmax() == 2
-
-
-def test_texts_that_share_words_are_near() -> None:
-    pytest.importorskip("sklearn", reason="needs rollwise[gp]")
-    points = embed_texts(["add two numbers", "add three numbers", "name a river", "name a long river"], dimensions=3)
-    near = points @ points.T
-    assert near[0, 1] > near[0, 2] and near[2, 3] > near[1, 2]
-    with pytest.raises(RollwiseError, match="embed_texts"):
-        embed_texts(["a", "b"])
 
 
 def test_mistakes_are_named() -> None:

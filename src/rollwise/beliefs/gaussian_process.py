@@ -34,7 +34,7 @@ class GaussianProcessPrior:
     a Cholesky factorisation, about a second at 2,000 prompts.
 
     Args:
-        embeddings: vector (d,) of each prompt by its id, all of one length (`embed_texts` makes them).
+        embeddings: vector (d,) of each prompt by its id, all of one length; `tasks.embedding` makes some.
         noise: variance of an observation in logits.
         eps: rates are clipped to [eps, 1 - eps].
         own: share of the spread between prompts that their embeddings do not explain; 0 as published, which claims to know
@@ -143,27 +143,3 @@ def squared_distances(a: FloatArray, b: FloatArray) -> FloatArray:
     """(k, m) squared distances between points (k, d) and (m, d)."""
     found = (a**2).sum(axis=1)[:, None] + (b**2).sum(axis=1)[None, :] - 2 * a @ b.T
     return np.where(found > 1e-9 * (1 + (a**2).sum(axis=1)[:, None]), found, 0.0)
-
-
-def embed_texts(texts: Sequence[str], dimensions: int = 64, seed: int = 0) -> FloatArray:
-    """(n, d) unit vectors of texts by their words and pairs of words (TF-IDF, then a truncated SVD), d <= `dimensions`.
-
-    A stand-in for a sentence encoder that needs no model; vectors of an encoder serve as well.
-
-    Raises:
-        RollwiseError: scikit-learn is not installed, or fewer than 3 different words in all.
-    """
-    try:
-        from sklearn.decomposition import TruncatedSVD
-        from sklearn.feature_extraction.text import TfidfVectorizer
-    except ImportError:
-        raise RollwiseError(
-            "embed_texts: needs scikit-learn; pip install 'rollwise[gp]', or pass vectors of your own"
-        ) from None
-    try:
-        words = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True).fit_transform(texts)
-        wanted = min(dimensions, min(words.shape) - 1)
-        points = TruncatedSVD(wanted, random_state=seed).fit_transform(words)
-    except ValueError as error:
-        raise RollwiseError(f"embed_texts: {error}; give texts with at least 3 different words") from None
-    return points / np.maximum(np.linalg.norm(points, axis=1, keepdims=True), 1e-12)
