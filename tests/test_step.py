@@ -270,7 +270,7 @@ def test_weights_are_the_product_of_their_factors() -> None:
     record = play(
         new_step(Scripted([2, 7, 3]), objective="log", weighting="per_prompt", **settings), lambda rollout: 1
     )
-    assert set(record.factors) == {"objective", "weighting"}
+    assert set(record.factors) == {"objective", "curator", "weighting"}
     assert record.weights == pytest.approx(record.factors["objective"] * record.factors["weighting"])
 
 

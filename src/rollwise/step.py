@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,24 +22,17 @@ from rollwise.advantages import Advantage, get_advantage
 from rollwise.allocators.base import Allocator
 from rollwise.beliefs import FLAT, check_priors
 from rollwise.contract import check_costs, check_counts, check_result, check_step
+from rollwise.curation import weigh_rows
+from rollwise.curators import Curator
+from rollwise.groups import name_groups
 from rollwise.ledger import Ledger
 from rollwise.metrics import prompt_mean, step_metrics
 from rollwise.objectives import get_objective, objective_weights
-from rollwise.types import UNLIMITED, FloatArray, IntArray, Outcome, Rollout, RollwiseError, StepRecord, StepView
+from rollwise.types import UNLIMITED, FloatArray, IntArray, Outcome, Rollout, RollwiseError, StepRecord, StepView, Wave
 from rollwise.votes import agreement, check_labels, label_by_majority, vote_counts
-from rollwise.weighting import check_weighting, row_weights
+from rollwise.weighting import check_weighting
 
-
-@dataclass(frozen=True)
-class Wave:
-    """Rollouts to generate together: `counts` (B,) per prompt slot, and one entry per rollout still to be made.
-
-    `rollouts` lacks those a ledger already holds, so it may be shorter than `counts.sum()`, even empty.
-    """
-
-    index: int
-    counts: IntArray
-    rollouts: tuple[Rollout, ...]
+__all__ = ["Step", "Wave"]
 
 
 class Step:
@@ -67,6 +59,8 @@ class Step:
         weighting: str = "per_rollout",
         objective: Any = "none",
         labels: str = "verifier",
+        curators: Sequence[Curator] = (),
+        copies: bool = False,
         expected_cost: ArrayLike | None = None,
         ledger: Ledger | None = None,
     ) -> None:
@@ -89,6 +83,8 @@ class Step:
             objective: what is ascended: `none` (as published), `mean`, `log`, `pass@k`, or a weight curve over p; its
                 weights come from the beliefs at the opening and stay as they are.
             labels: where outcomes come from at the close: the `verifier`, or the `majority` of the answers a group gave.
+            curators: rules for what trains, applied one after the other at the close.
+            copies: whether a repeated prompt gets a slot and a group for each copy, instead of one for all.
             expected_cost: tokens a rollout is expected to take, one number, (B,) by prompt or (B, 2) by outcome
                 (success, failure); B counts merged prompts. Only rules with a budget in tokens look at it.
             ledger: where every rollout is recorded; rollouts of this step that it already holds are not issued again.
@@ -96,11 +92,13 @@ class Step:
         Raises:
             RollwiseError: if the settings cannot be met together.
         """
-        copies = Counter(str(prompt_id) for prompt_id in prompt_ids)
-        self.prompt_ids = tuple(copies)
+        asked = Counter(str(prompt_id) for prompt_id in prompt_ids)
+        self.group_ids = name_groups([str(prompt_id) for prompt_id in prompt_ids]) if copies else tuple(asked)
+        """One per slot; what its rollouts share a baseline under."""
+        self.prompt_ids = tuple(str(prompt_id) for prompt_id in prompt_ids) if copies else tuple(asked)
         size = len(self.prompt_ids)
         cap = UNLIMITED if n_max is None else n_max
-        check_step(copies.total(), budget, waves, quantum, n_min, cap)
+        check_step(asked.total(), budget, waves, quantum, n_min, cap)
         check_weighting(weighting)
         check_labels(labels)
         self.index = index
@@ -118,8 +116,11 @@ class Step:
         plain = get_objective(objective).name in ("none", "mean")
         self._objective_weights = None if plain else objective_weights(objective, self._prior)
         self._n_min = np.full(size, n_min, dtype=np.int64)
-        self._n_max = np.array([min(UNLIMITED, cap * copies[key]) for key in self.prompt_ids], dtype=np.int64)
-        self._slot_of = {prompt_id: slot for slot, prompt_id in enumerate(self.prompt_ids)}
+        times = [1 if copies else asked[key] for key in self.prompt_ids]
+        self._n_max = np.array([min(UNLIMITED, cap * count) for count in times], dtype=np.int64)
+        self.slot_of = {group_id: slot for slot, group_id in enumerate(self.group_ids)}
+        """Slot of each group."""
+        self._curators = tuple(curators)
         self._counts = {outcome: np.zeros(size, dtype=np.int64) for outcome in Outcome}
         self._tokens = np.zeros(size, dtype=np.int64)
         self._ballots = [Counter[str]() for _ in range(size)]
@@ -214,13 +215,8 @@ class Step:
         rows, label_metrics = self._label(tuple(self._observed[key] for key in self._issued))
         rewards = np.array([np.nan if row.reward is None else row.reward for row in rows], dtype=np.float64)
         groups = [row.group_id for row in rows]
-        beliefs = np.array([row.belief for row in rows], dtype=np.float64).reshape(-1, 2)
-        slots = np.array([self._slot_of[row.prompt_id] for row in rows], dtype=np.int64)
+        slots = np.array([self.slot_of[row.group_id] for row in rows], dtype=np.int64)
         ascended = np.ones(len(self.prompt_ids)) if self._objective_weights is None else self._objective_weights
-        factors = {"objective": ascended[slots], "weighting": row_weights(slots, self._weighting)}
-        weights = factors["objective"] * factors["weighting"]
-        estimator = advantage or self._advantage
-        advantages = estimator(rewards, groups, beliefs, np.arange(len(rows))) * weights
         record = StepRecord(
             step=self.index,
             prompt_ids=self.prompt_ids,
@@ -230,22 +226,21 @@ class Step:
             unknown=self._counts[Outcome.UNKNOWN].copy(),
             rollouts=rows,
             slots=slots,
-            advantages=advantages,
-            weights=weights,
-            factors=factors,
+            advantages=np.zeros(len(rows)),
+            weights=ascended[slots],
+            factors={},
             waves=self._wave,
             budget=self.budget,
             metrics=step_metrics(self._paid, self._counts[Outcome.SUCCESS], slots, rewards, groups)
             | {
-                "reward_first_wave": prompt_mean(
-                    slots, rewards, np.array([row.wave == 0 for row in rows], dtype=bool)
-                ),
+                "reward_first_wave": prompt_mean(slots, rewards, np.array([not row.wave for row in rows], dtype=bool)),
                 "waves": float(self._wave),
                 "lost": float(len(lost)),
                 **label_metrics,
                 **self._allocator.metrics(),
             },
         )
+        record = weigh_rows(record, self._curators, advantage or self._advantage, self._weighting, self._rng)
         if self._ledger is not None:
             self._ledger.close_step(record)
         return record
@@ -257,7 +252,7 @@ class Step:
             Rollout(
                 id=f"{self.index}-{first + k}",
                 prompt_id=self.prompt_ids[slot],
-                group_id=self.prompt_ids[slot],
+                group_id=self.group_ids[slot],
                 wave=self._wave,
                 belief=(float(a[slot]), float(b[slot])),
             )
@@ -286,7 +281,7 @@ class Step:
         for counts in self._counts.values():
             counts[:] = 0
         for row in labelled:
-            self._counts[row.outcome][self._slot_of[row.prompt_id]] += 1
+            self._counts[row.outcome][self.slot_of[row.group_id]] += 1
         agreed = agreement(labelled, rows)
         return labelled, {} if np.isnan(agreed) else {"label_agreement": agreed}
 
@@ -297,7 +292,7 @@ class Step:
         return (a * self._costs[:, 0] + b * self._costs[:, 1]) / (a + b)
 
     def _take(self, rollout: Rollout) -> None:
-        slot = self._slot_of[rollout.prompt_id]
+        slot = self.slot_of[rollout.group_id]
         self._observed[rollout.id] = rollout
         self._counts[rollout.outcome][slot] += 1
         self._tokens[slot] += rollout.tokens

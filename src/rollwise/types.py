@@ -168,11 +168,24 @@ class StepView:
 
 
 @dataclass(frozen=True)
+class Wave:
+    """Rollouts to generate together: `counts` (B,) per prompt slot, and one entry per rollout still to be made.
+
+    `rollouts` lacks those a ledger already holds, so it may be shorter than `counts.sum()`, even empty.
+    """
+
+    index: int
+    counts: IntArray
+    rollouts: tuple[Rollout, ...]
+
+
+@dataclass(frozen=True)
 class StepRecord:
     """What a closed step was: one entry per rollout paid for (n of them), and per prompt slot (B of them).
 
     `advantages` already carry the row weight; `weights` is that factor, so `advantages / weights` is the plain one, and
-    it is the product of `factors`: `objective` (frozen at the opening) and `weighting` (rows against prompts).
+    it is the product of `factors`: `objective` (frozen at the opening), `curator` (0 for a row that does not train) and
+    `weighting` (rows against prompts). A prompt that was selected several times has one slot, or one per copy.
     """
 
     step: int
@@ -198,3 +211,8 @@ class StepRecord:
     def trained(self) -> IntArray:
         """(m,) places of the step's own rollouts that train."""
         return np.arange(len(self.rollouts)) if self.kept is None else self.kept
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing trains, so that the step makes no update."""
+        return not len(self.trained) and not self.stored

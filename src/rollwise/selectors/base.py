@@ -24,6 +24,11 @@ class Selector(Protocol):
     needs: frozenset[str]
     copies: bool
 
+    @property
+    def done(self) -> bool:
+        """True once every later selection would be empty, so that the run ends."""
+        ...
+
     def select(self, pool: Sequence[str], beliefs: PriorSource, n: int, rng: np.random.Generator) -> IntArray:
         """Places in the pool of at most `n` prompts, in order; empty for an idle round, in which nothing is generated.
 
