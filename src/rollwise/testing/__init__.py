@@ -13,5 +13,7 @@ from __future__ import annotations
 
 from rollwise.testing.advantages import check_advantage
 from rollwise.testing.allocators import check_allocator
+from rollwise.testing.curators import check_curator
+from rollwise.testing.selectors import check_selector
 
-__all__ = ["check_advantage", "check_allocator"]
+__all__ = ["check_advantage", "check_allocator", "check_curator", "check_selector"]
