@@ -60,9 +60,11 @@ class LocalModel:
             RollwiseError: as `load_model_and_tokenizer`.
         """
         import torch
+        from transformers.utils import logging
 
         from rollwise.tasks.models import load_model_and_tokenizer
 
+        logging.disable_progress_bar()  # it would break up the lines of an evaluation
         model, self.tokenizer = load_model_and_tokenizer(name, gguf_file=gguf_file, dtype=dtype)
         self.model: Any = model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
 
