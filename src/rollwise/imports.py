@@ -42,7 +42,9 @@ def load_function(path: str, setting: str) -> Callable[..., Any]:
         ]
         hint = nearest(attribute, functions) if functions else "it has no functions"
         raise RollwiseError(f"{setting}: {module_name!r} has no function {attribute!r}; {hint}")
-    return function if isinstance(getattr(function, "__name__", None), str) else named(function, attribute)
+    if isinstance(getattr(function, "__name__", None), str) or hasattr(function, "named_parameters"):
+        return function  # a torch module is no function, whatever it is called
+    return named(function, attribute)
 
 
 def load_module(name: str, path: str, setting: str) -> ModuleType:

@@ -91,6 +91,30 @@ def test_the_report_can_be_rebuilt(trained: tuple[Path, subprocess.CompletedProc
     assert (run / "report.html").exists()
 
 
+def test_an_adapter_is_trained_saved_and_merged_into_a_model_that_can_be_trained_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    arguments = (*SMALL, "--no-compare-uniform", "--output", "out", "--set", "lora={r: 4, alpha: 8}", *FEW_ROWS)
+    assert status_of(["train", *arguments]) == 0
+    adapter = json.loads((tmp_path / "out" / "adaroll" / "adapter" / "adapter_config.json").read_text())
+    assert (adapter["r"], adapter["lora_alpha"]) == (4, 8)
+    model = tmp_path / "out" / "adaroll" / "model"
+    assert not (model / "adapter_config.json").exists()
+    assert status_of(["train", "--model", str(model), "--dry-run"]) == 0
+
+
+def test_a_reward_that_ends_the_program_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "leaving.py").write_text("import sys\ndef score(completions, **kwargs):\n    sys.exit(0)\n")
+    arguments = (*SMALL, "--no-compare-uniform", "--reward", "leaving:score", "--output", "out")
+    assert status_of(["train", *arguments, "--set", "eval_data=null"]) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("rollwise: arm adaroll: a reward function or the model's code ended the program")
+
+
 def test_a_reward_that_fails_while_training_marks_the_run_failed_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -29,6 +29,10 @@ def main(run: Path, name: str) -> int:
     except RollwiseError as error:
         events.send("error", kind="user", message=str(error))
         return 2
+    except SystemExit as error:
+        reason = f"a reward function or the model's code ended the program (sys.exit({error.code!r}))"
+        events.send("error", kind="user", message=f"arm {name}: {reason}; let it raise or return None instead")
+        return 2
     except Exception as error:
         traceback.print_exc()
         first = str(error).strip().splitlines()[:1]
@@ -64,8 +68,10 @@ def train_arm(config: RunConfig, arm: ArmSpec, run: Path, events: Events) -> dic
 
     if not torch.cuda.is_available():
         torch.set_num_threads(1)
+    from rollwise.cli.adapter import save_trained
     from rollwise.cli.evaluation import evaluate
-    from rollwise.cli.preflight import load_inputs, make_trainer
+    from rollwise.cli.preflight import load_inputs
+    from rollwise.cli.trainer import make_trainer
 
     inputs = load_inputs(config)
     folder = run / arm.name
@@ -82,10 +88,10 @@ def train_arm(config: RunConfig, arm: ArmSpec, run: Path, events: Events) -> dic
         trainer.train()
         result["seconds"] = round(time.monotonic() - began, 1)
     result["rollouts_spent"] = trainer.rollouts_spent
-    trainer.save_model(str(folder / "model"))
     if inputs.eval_rows is not None:
         result["after"] = evaluate(trainer, inputs, config)
         events.send("evaluation", when="after", **result["after"])
+    save_trained(trainer, folder)
     return result
 
 

@@ -11,9 +11,10 @@ trainer: {beta: 0.0}            # any further field of TRL's GRPOConfig
 
 from __future__ import annotations
 
+import re
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -28,6 +29,9 @@ from rollwise.types import RollwiseError
 
 MOST = 1_000_000
 """Above it a count is a slip of the finger, and would end in a lack of memory instead of a line."""
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$"
+"""Of a run or an arm: a folder is called so."""
 
 
 class Settings(BaseModel):
@@ -76,7 +80,7 @@ class MethodSpec(Settings):
 class ArmSpec(MethodSpec):
     """One arm of a comparison: a method under a name."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    name: str = Field(pattern=NAME)
 
 
 class EvaluationSpec(Settings):
@@ -91,7 +95,7 @@ class EvaluationSpec(Settings):
 class RunConfig(Settings):
     """All that `rollwise train` needs; each arm spends `prompts_per_step` x `rollouts_per_prompt` rollouts a step."""
 
-    name: str = Field("run", pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    name: str = Field("run", pattern=NAME)
     model: str = "embedded"
     gguf_file: str | None = None
     data: DataSpec
@@ -99,7 +103,7 @@ class RunConfig(Settings):
     rewards: list[str] = Field(["exact_match"], min_length=1)
     """Verifiers (`exact_match`, `numeric`, `math_verify`, ...) or `package.module:function` with TRL's reward signature;
     by default the verifier of `data`, where it names one."""
-    reward_weights: list[float] | None = None
+    reward_weights: list[Annotated[float, Field(ge=-MOST, le=MOST)]] | None = None
     outcome: str | None = None
     """The reward function whose 0 / 1 / None is the outcome beliefs learn from; default: the summed reward."""
     outcome_threshold: float | None = None
@@ -133,7 +137,7 @@ class RunConfig(Settings):
         """The arms to train: `arms`, or `method` alone, after uniform where `compare_uniform` asks for it."""
         if self.arms:
             return self.arms
-        chosen = ArmSpec(name=self.method.allocator, **self.method.model_dump())
+        chosen = ArmSpec(name=arm_name(self.method.allocator), **self.method.model_dump())
         if not self.compare_uniform or chosen.allocator == "uniform":
             return [chosen]
         shared = self.method.model_dump() | {"allocator": "uniform"}
@@ -157,6 +161,11 @@ class RunConfig(Settings):
         if self.reward_weights is not None and len(self.reward_weights) != len(self.rewards):
             raise ValueError(f"reward_weights has {len(self.reward_weights)} entries for {len(self.rewards)} rewards")
         return self
+
+
+def arm_name(allocator: str) -> str:
+    """What an arm is called by its rule; of `package.module:MyRule`, "MyRule"."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", allocator.rpartition(":")[2]).strip("._-")[:80] or "method"
 
 
 def read_config(path: Path | None, overrides: dict[str, Any]) -> RunConfig:

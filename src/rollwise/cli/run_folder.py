@@ -12,9 +12,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
+import tempfile
 import time
 from datetime import datetime
 from importlib import metadata
@@ -23,6 +25,7 @@ from typing import Any
 
 import yaml
 
+from rollwise.cli.values import short
 from rollwise.types import RollwiseError
 
 PACKAGES = ("rollwise", "trl", "transformers", "torch", "accelerate", "datasets", "peft", "numpy", "numba")
@@ -88,10 +91,20 @@ class RunFolder:
 
 
 def free_path(output: str | None, name: str) -> Path:
-    """The path a run may use: `output` if it is empty or absent, else a fresh name under `runs/`."""
+    """The path a run may use: `output` if it is empty or absent, else a fresh name under `runs/`.
+
+    Raises:
+        RollwiseError: for an `output` that holds something, or is no path at all.
+    """
     if output is not None:
-        path = Path(output)
-        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+        path = Path(output).expanduser()
+        try:
+            taken = path.exists() and (not path.is_dir() or any(path.iterdir()))
+        except (OSError, ValueError) as error:
+            raise RollwiseError(
+                f"output: {short(output)} cannot be used ({reason_of(error)}); give a folder"
+            ) from None
+        if taken:
             raise RollwiseError(f"output: {path} already exists and is not an empty folder; give a new one")
         return path
     stem = Path("runs") / f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
@@ -99,6 +112,33 @@ def free_path(output: str | None, name: str) -> Path:
     while path.exists():
         path, number = stem.with_name(f"{stem.name}-{number}"), number + 1
     return path
+
+
+def try_folder(path: Path) -> None:
+    """Make the folder and what is missing above it, put one in it, and take all away again.
+
+    Raises:
+        RollwiseError: if that cannot be done; permissions and full or read-only disks show only when one tries.
+    """
+    missing = [part for part in (path, *path.parents) if not part.exists()]
+    made: list[Path] = []
+    try:
+        for part in reversed(missing):
+            part.mkdir()
+            made.append(part)
+        with tempfile.TemporaryDirectory(dir=path):
+            pass
+    except (OSError, ValueError) as error:
+        raise RollwiseError(f"output: {path} cannot be written ({reason_of(error)}); give another folder") from None
+    finally:
+        for part in reversed(made):
+            with contextlib.suppress(OSError):  # another run may have begun to use `runs/`
+                part.rmdir()
+
+
+def reason_of(error: Exception) -> str:
+    """What the system says of a path."""
+    return getattr(error, "strerror", None) or str(error)
 
 
 def installed_versions() -> dict[str, str]:

@@ -18,11 +18,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rollwise.cli.adapter import make_adapter
 from rollwise.cli.config import RunConfig
-from rollwise.cli.preflight import Inputs, check_inputs, check_trainer_fields, is_adaptive, load_inputs, make_config
+from rollwise.cli.preflight import Inputs, check_inputs, load_inputs
 from rollwise.cli.progress import TrainingProgress
+from rollwise.cli.rehearsal import rehearse_arm
 from rollwise.cli.result import fold, mean_shares, scores
-from rollwise.cli.run_folder import RunFolder, free_path, installed_versions
+from rollwise.cli.run_folder import RunFolder, free_path, installed_versions, try_folder
+from rollwise.cli.trainer_settings import check_words, is_adaptive, read_trainer_fields
 from rollwise.types import RollwiseError
 
 SINGLE_THREAD = {"OMP_NUM_THREADS": "1", "OMP_WAIT_POLICY": "PASSIVE", "MKL_NUM_THREADS": "1"}
@@ -38,12 +41,14 @@ def plan(config: RunConfig) -> list[str]:
     Raises:
         RollwiseError: naming the first setting that does not fit.
     """
-    check_trainer_fields(config.trainer)
-    free_path(config.output, config.name)
+    read_trainer_fields(config.trainer)
+    check_words(config)
+    make_adapter(config.lora)
+    try_folder(free_path(config.output, config.name))
     inputs = load_inputs(config)
-    for arm in config.planned_arms():
-        make_config(config, arm, Path("runs") / arm.name)
     check_inputs(config, inputs)
+    for arm in config.planned_arms():
+        rehearse_arm(config, arm, inputs)
     return summary(config, inputs)
 
 

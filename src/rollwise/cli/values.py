@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 import reprlib
 from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from rollwise.types import RollwiseError
 
@@ -31,3 +34,21 @@ def check_finite(value: Any, place: str) -> None:
     elif isinstance(value, (list, tuple)):
         for index, entry in enumerate(value):
             check_finite(entry, f"{place}.{index}")
+
+
+def read_as(kind: Any, value: Any, place: str) -> Any:
+    """The value as a type, as pydantic reads it: "1e-3" is a float, 3 is no text.
+
+    Raises:
+        RollwiseError: naming the place, where it cannot be read so.
+    """
+    try:
+        return TypeAdapter(kind).validate_python(value)
+    except ValidationError:
+        words = kind.__name__ if isinstance(kind, type) else str(kind).replace("typing.", "")
+        raise RollwiseError(f"{place}: {short(value)} does not fit; it takes {plain(words)}") from None
+
+
+def plain(words: str) -> str:
+    """A type's name without the modules it is from: "transformers.x.SchedulerType | str" is "SchedulerType | str"."""
+    return re.sub(r"\b\w+\.(?:\w+\.)*(?=\w)", "", words)

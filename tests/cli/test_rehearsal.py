@@ -1,0 +1,151 @@
+"""Whatever a run would refuse when it starts, a dry run refuses: status 2, one line that names it, nothing written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rollwise.cli.app import status_of
+from rollwise.cli.config import read_config
+from rollwise.cli.preflight import check_prompts
+from rollwise.cli.train import plan
+from rollwise.cli.train_flags import parse_settings
+from rollwise.types import RollwiseError
+
+REWARDS = """
+import torch
+def fine(completions, **columns):
+    return [1.0] * len(completions)
+def narrow(completions):
+    return [1.0] * len(completions)
+def placed(completions, /, **columns):
+    return [1.0] * len(completions)
+def needy(completions, target, **columns):
+    return [1.0] * len(completions)
+class Judge:
+    def __call__(self, completions, **columns):
+        return [1.0] * len(completions)
+judge = Judge()
+model = torch.nn.Linear(1, 1)
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "own_rewards.py").write_text(REWARDS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return tmp_path
+
+
+def rehearse(*settings: str) -> None:
+    small = ["prompts_per_step=4", "rollouts_per_prompt=4", "data.limit=20", "eval_data=null", "compare_uniform=false"]
+    plan(read_config(None, parse_settings([*small, *settings])))
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        (["method.n_min=5"], "n_min: 5"),
+        (["method.n_max=3"], "n_max: 3"),
+        (["method.allocator=builtins:print"], "allocator: builtins:print gives no allocator"),
+        (["method.advantage=krppo"], "advantage: no estimator 'krppo'"),
+        (["loss_type=dappo"], "loss_type: no 'dappo'; did you mean 'dapo'?"),
+        (["reward_weights=[1.0e39]"], "reward_weights.0: input should be less than"),
+        (["trainer.beta=high"], "trainer.beta: 'high' does not fit; it takes float"),
+        (["trainer.beta=-0.1"], "trainer.beta: -0.1; give 0 or more"),
+        (["trainer.beta=.nan"], "trainer.beta: nan; give a finite number"),
+        (["trainer.max_grad_norm=.inf"], "trainer.max_grad_norm: inf; give a finite number"),
+        (["trainer.lr_scheduler_kwargs={a: [.inf]}"], "trainer.lr_scheduler_kwargs.a.0: inf"),
+        (["trainer.num_iterations=0"], "trainer.num_iterations: 0; give 1 or more"),
+        (["trainer.per_device_train_batch_size=many"], "trainer.per_device_train_batch_size: 'many' does not fit"),
+        (["trainer.importance_sampling_level=word"], "trainer.importance_sampling_level: no 'word'"),
+        (["trainer.optim=adamx"], "trainer: adamx is not a valid OptimizerNames"),
+        (["trainer.report_to=wandb"], "trainer: WandbCallback requires wandb"),
+        (["trainer.use_vllm=true"], "trainer.use_vllm: vllm is not installed"),
+        (["trainer.eval_strategy=steps"], "trainer.eval_strategy: a run is evaluated before and after"),
+        (["trainer.router_aux_loss_coef=0.1"], "trainer: `router_aux_loss_coef` is set"),
+        (["trainer.model_init_kwargs={dtype: foo}"], "trainer.model_init_kwargs.dtype: 'foo'; valid: auto"),
+        (["trainer.fsdp=full_shard"], "trainer: Using fsdp only works in distributed training"),
+        (["lora={r: 0}"], "lora.r: 0; give 1 or more"),
+        (["lora={alhpa: 8}"], "lora.alhpa: peft's LoraConfig has no such field; did you mean 'alpha'?"),
+        (["lora={r: eight}"], "lora.r: 'eight' does not fit; it takes int"),
+        (["lora={alpha: .inf}"], "lora.alpha: inf; give a finite number"),
+        (["lora={alpha: 8, lora_alpha: 8}"], "lora.lora_alpha: set twice"),
+        (["lora={task_type: SEQ_CLS}"], "lora.task_type: is CAUSAL_LM in a run"),
+        (["lora={target_modules: [nothing]}"], "lora: Target modules {'nothing'} not found"),
+        (["lora={target_modules: [lm_head]}"], "lora: Applying a PEFT adapter to `lm_head` is not supported"),
+        (["rewards=[builtins:print]"], "rewards: print: got an unexpected keyword argument 'prompts'"),
+        (["rewards=[builtins:max]"], "rewards: max does not say which arguments it takes"),
+        (["rewards=[own_rewards:narrow]"], "rewards: narrow: got an unexpected keyword argument 'prompts'"),
+        (["rewards=[own_rewards:placed]"], "rewards: placed: "),
+        (["rewards=[own_rewards:needy]"], "rewards: needy needs a column 'target'; data has answer"),
+        (["rewards=[own_rewards:Judge]"], "rewards: Judge is a class"),
+        (["rewards=[own_rewards:model]"], "rewards: Linear is a torch module"),
+        (["rewards=[own_rewards:fine, own_rewards:fine]"], "rewards: two functions are called 'fine'"),
+        (["outcome=nothing"], "outcome: "),
+        (["outcome=builtins:print"], "outcome: print: got an unexpected keyword argument"),
+        (["data.chat=true"], "data: the prompts are conversations, and the tokenizer of "),
+        (["output=own_rewards.py/out"], "output: own_rewards.py/out cannot be "),
+        (['output="a\\0b"'], "output: "),
+        ([f"output={'x' * 300}"], "File name too long"),
+    ],
+)
+def test_it_is_refused_in_one_line_and_nothing_is_written(folder: Path, settings: list[str], line: str) -> None:
+    before = sorted(path.name for path in folder.iterdir() if path.name != "__pycache__")
+    with pytest.raises(RollwiseError) as caught:
+        rehearse(*settings)
+    assert str(caught.value).startswith(line) or line in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert sorted(path.name for path in folder.iterdir() if path.name != "__pycache__") == before
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        ["trainer.beta=0.1"],
+        ["trainer.weight_decay=1e-3", "trainer.num_iterations=2"],
+        ["method.sequential=true", "method.n_min=0"],
+        ["lora={r: 4, alpha: 8, dropout: 0.1}"],
+        ["rewards=[own_rewards:judge, own_rewards:fine]", "outcome=judge"],
+        ["output=deep/er/out", "trainer.lr_scheduler_type=cosine"],
+    ],
+)
+def test_what_a_run_accepts_the_rehearsal_accepts_and_leaves_nothing(folder: Path, settings: list[str]) -> None:
+    rehearse(*settings)
+    assert sorted(path.name for path in folder.iterdir() if path.name != "__pycache__") == ["own_rewards.py"]
+
+
+def test_a_dry_run_says_it_with_status_2(capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of(["train", "--dry-run", "--set", "method.n_min=9"]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith("rollwise: n_min: 9") and err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("prompt", "fault"),
+    [
+        ("", "row 1: the prompt is empty"),
+        (7, "row 1: the prompt is no text"),
+        ([], "row 1: the prompt is no text and no list of messages"),
+        (["user"], "row 1: a message has no role"),
+        ([{"content": "hello"}], "row 1: a message has no role"),
+        ([{"role": "user"}], "row 1: the message of role 'user' has no content"),
+        ([{"role": "user", "content": None}], "row 1: the message of role 'user' has no content"),
+    ],
+)
+def test_a_malformed_prompt_is_named_by_its_row(prompt: object, fault: str) -> None:
+    with pytest.raises(RollwiseError, match=fault):
+        check_prompts([[{"role": "user", "content": "1+1="}], prompt], "data")
+
+
+def test_a_file_of_malformed_conversations_is_refused(folder: Path) -> None:
+    rows = [
+        {"prompt": [{"role": "user", "content": "1"}], "answer": "1"},
+        {"prompt": [{"role": "user"}], "answer": "1"},
+    ]
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows * 4))
+    with pytest.raises(RollwiseError, match="data: row 1: the message of role 'user' has no content"):
+        rehearse("data={source: rows.jsonl}")
