@@ -2,10 +2,10 @@
 
     python benchmarks/leaderboard.py [--stage NAME ...] [--jobs 2] [--runs runs/leaderboard] [--summary]
 
-Stages: screen, weights, settings, choose, confirm, shapes, causes, curves, finalists. What `--runs` holds is not run again,
-so the command goes on where it stopped; `--summary` runs nothing and sums up what is there. Chosen on two tasks and seeds 0
-to 9; confirmed once on a third task and seeds 10 to 29. Results: benchmarks/results/leaderboard.json, one line a run in
-leaderboard_runs.jsonl, figures beside them. About four hours of two cores from nothing.
+Stages: screen, weights, settings, choose, confirm, causes, shapes, curves, finalists, sequential. What `--runs` holds is
+not run again, so the command goes on where it stopped; `--summary` runs nothing and sums up what is there. Chosen on two
+tasks and seeds 0 to 9; confirmed once on a third task and seeds 10 to 29. Results: benchmarks/results/leaderboard.json, one
+line a run in leaderboard_runs.jsonl, figures beside them. About four hours of two cores from nothing.
 """
 
 from __future__ import annotations
@@ -49,7 +49,6 @@ class Stage:
 SHAPES: dict[str, Training] = {
     "32x8": SIZE,
     "16x8": replace(SIZE, prompts=16, steps=200, evaluate_every=40),
-    "64x4": replace(SIZE, prompts=64, rollouts=4),
     "128x2": replace(SIZE, prompts=128, rollouts=2),
     "32x4": replace(SIZE, rollouts=4, steps=200, evaluate_every=40),
     "skewed": replace(SIZE, warmup=Warmup(pool="skewed")),
@@ -74,30 +73,32 @@ WEIGHTS = (
 )
 SETTINGS = (
     "min_variance@weighting=per_prompt",
-    "sum_variance@weighting=per_prompt",
-    "min_variance@prior=carried",
-    "sum_variance@prior=carried",
+    "min_squared_advantage@weighting=per_prompt",
     "sum_variance@prior=carried@weighting=per_prompt",
-    "min_variance@prior=empirical",
+    "min_variance@prior=carried",
+    "min_squared_advantage@prior=carried",
     "sum_variance@prior=empirical",
     "min_variance@waves=2",
     "min_variance@waves=8",
-    "sum_variance@prior=carried@waves=1",
     "sum_variance@prior=oracle@waves=1",
-    "min_squared_advantage@weighting=per_prompt",
-    "min_squared_advantage@prior=carried",
-    "min_squared_advantage@waves=8",
     "neyman@prior=carried",
 )
-SHAPED = ("uniform", "min_variance@n_min=1", "sum_variance@prior=carried@n_min=1")
+SHAPED = ("uniform", "min_variance@n_min=1", "neyman@prior=carried@n_min=1")
 SEQUENTIAL = ("uniform", "min_variance@sequential=true@n_min=0")
+
+
+def with_baselines(arms: tuple[str, ...]) -> tuple[str, ...]:
+    """The arms and the uniform arm of each one's loss."""
+    rivals = [with_loss("uniform", loss) for loss in LOSSES]
+    return tuple(dict.fromkeys([*(baseline_of(arm, rivals) for arm in arms), *arms]))
+
 
 STAGES: dict[str, Stage] = {
     "screen": Stage(SCREENED),
-    "weights": Stage(WEIGHTS),
-    "settings": Stage(SETTINGS),
+    "weights": Stage(with_baselines(WEIGHTS)),
+    "settings": Stage(with_baselines(SETTINGS), seeds=SCREEN[:3]),
 }
-SHAPED_SEEDS = SCREEN
+SHAPED_SEEDS = SCREEN[:3]
 COMPARED = 6
 """Arms of the screen that are taken to ten seeds."""
 FINALISTS = 3
@@ -135,12 +136,6 @@ def best(results: list[dict[str, Any]], count: int, seeds: tuple[int, ...]) -> t
     return tuple(row["arm"] for row in rows[:count])
 
 
-def with_baselines(arms: tuple[str, ...]) -> tuple[str, ...]:
-    """The arms and the uniform arm of each one's loss."""
-    rivals = [with_loss("uniform", loss) for loss in LOSSES]
-    return tuple(dict.fromkeys([*(baseline_of(arm, rivals) for arm in arms), *arms]))
-
-
 def rows_of(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The summary with numbers of five figures."""
     return rounded(summarise(results)) if results else []
@@ -166,7 +161,7 @@ def line_of(shape: str, result: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    names = (*STAGES, "choose", "confirm", "shapes", "causes", "curves", "finalists")
+    names = (*STAGES, "choose", "confirm", "causes", "shapes", "curves", "finalists", "sequential")
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--stage", action="append", choices=names)
     parser.add_argument("--jobs", type=int, default=2)
@@ -206,15 +201,15 @@ def main() -> None:
     }
     last = with_baselines(finalists)
     play("confirm", Stage(last, (THIRD,), UNSEEN))
-    for shape in ("skewed", "32x4", "128x2", "64x4", "16x8"):
+    if "causes" in wanted or options.summary:
+        report["causes"] = rounded(causes.separate(SIZE, TASKS, SCREEN, options))
+    for shape in ("skewed", "32x4", "128x2", "16x8"):
         play(f"shapes {shape}", Stage(SHAPED, seeds=SHAPED_SEEDS, shape=shape))
     play("shapes updates", Stage(("uniform",), seeds=SHAPED_SEEDS, shape="updates"))
-    play("shapes sequential", Stage(SEQUENTIAL, TASKS[:1], SCREEN[:3]))
-    if "causes" in wanted or options.summary:
-        report["causes"] = rounded(causes.separate(SIZE, TASKS, CHOICE, options))
     if "curves" in wanted and not options.summary:
         report["weight_curves"] = rounded(causes.weight_curves(SIZE, TASKS))
     play("finalists", Stage(last, seeds=(*CHOICE, *UNSEEN)))
+    play("sequential", Stage(SEQUENTIAL, TASKS[:1], SCREEN[:3]))
     write(options.out, report, list(kept.values()))
     import leaderboard_figures  # last, since matplotlib takes a while to load
 

@@ -111,19 +111,20 @@ class Audited(Run):
         size = len(EDGES) - 1
         self.pushed, self.met, self.given = np.zeros(size), np.zeros(size), np.zeros(size)
 
-    def step(self) -> StepRecord:
-        problems, _ = self._choose()
-        rates = np.clip(success_rates(self.model, self.task, problems, seed=self.progress.step), 1e-6, 1 - 1e-6)
-        self._applied = np.ones(len(problems))
+    def step(self) -> StepRecord | None:
         record = super().step()
-        pushed = contributions(record, rates, record.advantages * self._applied[record.slots])
-        place = np.clip(np.searchsorted(EDGES, rates, side="right") - 1, 0, len(self.met) - 1)
+        assert record is not None
+        pushed = contributions(record, self._true, record.advantages * self._applied[record.slots])
+        place = np.clip(np.searchsorted(EDGES, self._true, side="right") - 1, 0, len(self.met) - 1)
         np.add.at(self.pushed, place, pushed)
         np.add.at(self.met, place, 1.0)
         np.add.at(self.given, place, record.counts)
         return record
 
     def _weights(self, problems: Problems, rates: FloatArray | None) -> FloatArray:
+        """Called before the update, so the rates are those that the step was generated with."""
+        true = success_rates(self.model, self.task, problems, seed=self.progress.step)
+        self._true = np.clip(true, 1e-6, 1 - 1e-6)
         self._applied = super()._weights(problems, rates)
         return self._applied
 

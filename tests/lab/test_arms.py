@@ -46,7 +46,7 @@ def test_oracle_beliefs_have_their_mean_near_the_rate() -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("uniformm", "allocator: no rule 'uniformm'; did you mean 'uniform'"),
+        ("uniformm", "did you mean 'uniform'"),
         ("uniform@wave=3", "methods: uniform has no 'wave'; did you mean 'waves'"),
         ("adaroll:min_varience", "did you mean 'min_variance'"),
         ("min_variance@sequental=true", "allocator: adaroll has no setting 'sequental'"),
@@ -55,6 +55,8 @@ def test_oracle_beliefs_have_their_mean_near_the_rate() -> None:
         ("uniform@weigh_by=truth", "weigh_by: no 'truth'"),
         ("uniform@lr=fast", "methods: 'uniform@lr=fast' has a value of the wrong type"),
         ("uniform@lr=0", "give positive numbers"),
+        ("uniform@selector=mops", "selector: no 'mops'; did you mean 'mopps'"),
+        ("uniform@curator=replay@curator.sharing=1", "curator: replay has no setting 'sharing'; did you mean 'share'"),
         ("uniform@prior=carry", "prior: no 'carry'"),
         ("", "methods: ''; give at least one"),
         ("uniform,uniform", "none twice"),
@@ -64,3 +66,15 @@ def test_mistakes_are_one_line_that_names_the_setting(line: str, message: str) -
     with pytest.raises(RollwiseError) as caught:
         parse_arms(line)
     assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_selectors_and_curators_have_settings_of_their_own() -> None:
+    arm = parse_arm("uniform@selector=mopps@curator=codapo@curator.offset=0.5")
+    assert arm.selector == "mopps" and arm.lever_settings == {"curator": {"offset": 0.5}}
+    assert [rule.name for rule in arm.choose_rows()] == ["codapo"]
+    assert arm.settings == {} and arm.key != parse_arm("uniform@selector=mopps@curator=codapo").key
+
+
+def test_what_an_arm_does_not_use_leaves_its_key_alone() -> None:
+    # results are found again by it
+    assert (parse_arm("uniform").key, parse_arm("min_variance").key) == ("9698c9b78c", "a4e3b9aa75")

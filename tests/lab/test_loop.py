@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from rollwise.allocators import Uniform
+from rollwise.allocators import ALLOCATORS, Uniform
+from rollwise.curators import CURATORS
 from rollwise.lab.arms import Arm, parse_arm
 from rollwise.lab.loop import Run
 from rollwise.lab.measure import success_rates
@@ -19,6 +20,7 @@ from rollwise.lab.tasks import get_task
 from rollwise.lab.training import Training
 from rollwise.lab.warmup import Start, Warmup, build_model, load_model
 from rollwise.ledger import Ledger
+from rollwise.selectors import SELECTORS
 from rollwise.types import IntArray, RollwiseError, StepView
 
 from .support import TRAINING, WARMUP
@@ -41,6 +43,13 @@ ARMS = (
     "sum_variance@loss=dr_grpo@weighting=per_prompt@updates=2@schedule=linear@n_min=0@waves=2",
     "sum_variance@prior=oracle",
     "min_variance@prior=carried@weigh_by=carried@objective=log@advantage=dr_grpo",
+    "neyman@prior=carried@loss=dr_grpo@objective=pass@2",
+)
+PUBLISHED = (
+    *(rule for rule in ALLOCATORS if rule not in ("uniform", "observe", "adaroll", "neyman", "gvm", "optpo")),
+    *(f"uniform@selector={name}" for name in SELECTORS),
+    *(f"uniform@curator={name}" for name in CURATORS),
+    "min_variance@selector=mopps@curator=replay/codapo",
 )
 
 
@@ -61,6 +70,19 @@ def test_every_arm_spends_the_same_rollouts_and_trains(line: str, start: Start) 
     assert any(moved)
 
 
+@pytest.mark.parametrize("line", PUBLISHED)
+def test_every_published_lever_ends_at_the_same_rollouts_by_the_ledger(
+    line: str, start: Start, tmp_path: Path
+) -> None:
+    ledger = Ledger(tmp_path / "ledger.jsonl")
+    run = Run(parse_arm(line), TRAINING, start, ledger=ledger)
+    result = run.finish()
+    assert result["rollouts"] == ledger.paid == 4 * 24
+    # what a rule saves goes into further steps
+    assert result["steps"] >= 4 and result["curve"][-1]["rollouts"] == 96
+    assert all(np.isfinite(list(run.model.parameters())[0].detach().numpy()).ravel())
+
+
 def test_the_ledger_of_a_run_holds_every_rollout_and_token(start: Start, tmp_path: Path) -> None:
     ledger = Ledger(tmp_path / "ledger.jsonl")
     run = Run(parse_arm("min_variance"), TRAINING, start, ledger=ledger)
@@ -71,7 +93,14 @@ def test_the_ledger_of_a_run_holds_every_rollout_and_token(start: Start, tmp_pat
     assert sum(row.tokens for record in records for row in record.rollouts) == run.progress.tokens > 96
 
 
-@pytest.mark.parametrize("line", ["uniform", "sum_variance@prior=carried@objective=log@weigh_by=carried@loss=dr_grpo"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "uniform",
+        "sum_variance@prior=carried@objective=log@weigh_by=carried@loss=dr_grpo",
+        "uniform@selector=mopps@curator=replay@curator.warmup=1",
+    ],
+)
 def test_a_seed_gives_one_result_also_when_cut_short(line: str, start: Start, tmp_path: Path) -> None:
     arm, path = parse_arm(line), tmp_path / "state.pt"
     whole, again = Run(arm, TRAINING, start), Run(arm, TRAINING, start)
@@ -158,7 +187,7 @@ def test_a_step_without_any_signal_leaves_the_weights_alone() -> None:
 def test_objective_weights_are_those_of_the_belief_asked_for(start: Start) -> None:
     curve = ((0.0, 2.0), (1.0, 0.0))
     oracle = Run(Arm("a", curve=curve, weigh_by="oracle", strength=1e6), TRAINING, start)
-    problems, _ = oracle._choose()
+    problems = start.pool.take(oracle._choose()[0])
     rates = oracle._rates(problems)
     assert rates is not None
     weights = oracle._weights(problems, rates)

@@ -2,7 +2,8 @@
 
 uniform
 adaroll:sum_variance
-adaroll:min_variance+waves=8+prior=carried+loss=dapo
+adaroll:min_variance@waves=8@prior=carried@loss=dapo
+uniform@selector=cero@curator=replay@curator.share=0.3
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ import numpy as np
 from rollwise.advantages import get_advantage
 from rollwise.allocators import Allocator, get_allocator
 from rollwise.beliefs import prior_source
+from rollwise.curators import Curator, get_curator
 from rollwise.lab.losses import ESTIMATORS, get_loss
 from rollwise.objectives import Objective, get_objective
+from rollwise.selectors import Selector, get_selector
 from rollwise.suggest import nearest
 from rollwise.types import FloatArray, RollwiseError
 from rollwise.utilities import UTILITIES
@@ -45,6 +48,9 @@ class Arm:
         weigh_by: the belief whose mean sets a prompt's objective weight: that of the allocator (`prior`), a carried one
             kept beside it, or the true rate; so that what is ascended and how rollouts are shared can be told apart. Only
             weights by `prior` are seen by the allocator.
+        selector, curator: names or addresses of the rules for which prompts enter and which rollouts train, several
+            curators joined by "/"; without a selector prompts come in shuffled passes.
+        lever_settings: "selector" and "curator" to their keyword arguments, written `selector.key=value` in a line.
         lr, updates, schedule: of AdamW; passes over a step's rollouts; `constant`, or `linear` to 0 by rollouts spent.
     """
 
@@ -63,6 +69,9 @@ class Arm:
     objective: str = "none"
     curve: Curve | None = None
     weigh_by: str = "prior"
+    selector: str | None = None
+    curator: str | None = None
+    lever_settings: dict[str, dict[str, Any]] = field(default_factory=dict)
     lr: float = 5e-4
     updates: int = 1
     schedule: str = "constant"
@@ -74,6 +83,8 @@ class Arm:
         get_advantage(self.estimator)
         check_weighting(self.weighting)
         self.ascended()
+        self.choose_prompts(1, 0)
+        self.choose_rows()
         if self.prior != "oracle":
             prior_source(self.prior, discount=self.discount)
         for key, value, valid in (
@@ -95,7 +106,13 @@ class Arm:
     @property
     def key(self) -> str:
         """Digest of everything but the name: two arms that run alike have the same."""
-        settings = {name: value for name, value in asdict(self).items() if name != "name"}
+        # what an arm does not use leaves no mark, so that files of earlier versions keep their names
+        unset: dict[str, Any] = {"selector": None, "curator": None, "lever_settings": {}}
+        settings = {
+            name: value
+            for name, value in asdict(self).items()
+            if name != "name" and not (name in unset and value == unset[name])
+        }
         return hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=5).hexdigest()
 
     def rule(self) -> Allocator:
@@ -104,6 +121,18 @@ class Arm:
             return get_allocator(self.allocator, **self.settings)
         except TypeError as error:
             raise RollwiseError(f"allocator: {self.allocator} takes no such setting ({error})") from None
+
+    def choose_prompts(self, steps: int, seed: int) -> Selector | None:
+        """A fresh selector for a run of that many steps, or None for shuffled passes."""
+        if self.selector is None:
+            return None
+        return get_selector(self.selector, steps=steps, seed=seed, **self.lever_settings.get("selector", {}))
+
+    def choose_rows(self) -> tuple[Curator, ...]:
+        """Fresh curators, in the order they are applied; settings go to each."""
+        settings = self.lever_settings.get("curator", {})
+        names = self.curator.split("/") if self.curator else ()
+        return tuple(get_curator(name, updates=self.updates, **settings) for name in names)
 
     def ascended(self) -> Objective:
         """The objective."""
@@ -124,16 +153,23 @@ def parse_arm(text: str) -> Arm:
     Raises:
         RollwiseError: an unknown rule, setting or value.
     """
-    head, *extras = re.split(r"@(?=\w+=)", text.strip())
+    head, *extras = re.split(r"@(?=[\w.]+=)", text.strip())
     allocator, _, utility = head.partition(":")
     if allocator in UTILITIES:
         allocator, utility = "adaroll", allocator
     own: dict[str, Any] = {}
     settings: dict[str, Any] = {"utility": utility} if utility else {}
-    known = {entry.name for entry in fields(Arm)} - {"name", "allocator", "settings"}
+    levers: dict[str, dict[str, Any]] = {}
+    known = {entry.name for entry in fields(Arm)} - {"name", "allocator", "settings", "lever_settings"}
     for extra in extras:
         key, _, value = extra.partition("=")
-        (own if key in known else settings)[key] = _read(value)
+        lever, _, inner = key.partition(".")
+        if inner and lever in ("selector", "curator"):
+            levers.setdefault(lever, {})[inner] = _read(value)
+        elif key in ("selector", "curator"):
+            own[key] = value
+        else:
+            (own if key in known else settings)[key] = _read(value)
     if allocator == "uniform" and settings:
         raise RollwiseError(
             f"methods: uniform has no {next(iter(settings))!r}; {nearest(next(iter(settings)), known)}"
@@ -142,7 +178,7 @@ def parse_arm(text: str) -> Arm:
         for key, kind in (("lr", float), ("discount", float), ("strength", float), ("prior", str), ("objective", str)):
             if key in own:
                 own[key] = kind(own[key])
-        return Arm(text.strip(), allocator, settings, **own)
+        return Arm(text.strip(), allocator, settings, lever_settings=levers, **own)
     except (TypeError, ValueError) as error:
         if isinstance(error, RollwiseError):
             raise

@@ -16,11 +16,12 @@ from rollwise.lab.arms import Arm, oracle_beliefs
 from rollwise.lab.dynamics import step_dynamics
 from rollwise.lab.losses import get_loss
 from rollwise.lab.measure import measure_accuracy, success_rates
-from rollwise.lab.model import Completions
 from rollwise.lab.pools import Problems
+from rollwise.lab.sampling import play_step
 from rollwise.lab.state import read_state, write_state
 from rollwise.lab.tasks import get_task
 from rollwise.lab.training import Progress, Training
+from rollwise.lab.update import Payload, Rows, join_rows, rows_of, update
 from rollwise.lab.warmup import Start, evaluation_set, load_model
 from rollwise.ledger import Ledger
 from rollwise.objectives import objective_weights
@@ -74,7 +75,10 @@ class Run:
         self.rule, self.loss, self.objective = arm.rule(), get_loss(arm.loss), arm.ascended()
         self.beliefs = None if arm.prior == "oracle" else prior_source(arm.prior, discount=arm.discount)
         self.weighers = prior_source("carried", discount=arm.discount) if arm.weigh_by == "carried" else None
+        self._flat = prior_source("1,1")
+        self.selector, self.curators = arm.choose_prompts(training.steps, self.seed), arm.choose_rows()
         self.progress = Progress()
+        self._payload = Payload()
         self._state, self._ledger = state, ledger
         self._evaluation = evaluation_set(self.task)
         if state is not None and state.exists():
@@ -84,7 +88,9 @@ class Run:
 
     @property
     def done(self) -> bool:
-        """Whether the run has spent its rollouts, or made its updates."""
+        """Whether the run has spent its rollouts, or made its steps, or has no prompt left to select."""
+        if self.selector is not None and self.selector.done:
+            return True
         if self.training.until == "steps":
             return self.progress.step >= self.training.steps
         return self.progress.spent >= self.training.steps * self.training.budget
@@ -97,48 +103,66 @@ class Run:
                 report(self.progress)
         return self.result()
 
-    def step(self) -> StepRecord:
-        """One training step: choose prompts, generate in waves, close, update; evaluate and save where due."""
+    def step(self) -> StepRecord | None:
+        """One training step: choose prompts, generate in waves, close, update; evaluate and save where due.
+
+        None for an idle round, in which the selector chose nothing.
+        """
         began = time.process_time()
         at = self.progress
-        problems, budget = self._choose()
-        rates = self._rates(problems)
-        opening = self._opening(self.beliefs, problems, rates)
-        rng = np.random.default_rng([self.seed, at.step, 21])
-        step = Step(
-            problems.ids,
-            self.rule,
-            budget,
-            rng=rng,
-            index=at.step,
-            waves=1 if self.arm.allocator == "uniform" else self.arm.waves,
-            prior=opening,
-            n_min=self.arm.n_min,
-            n_max=self.arm.n_max,
-            advantage=self.arm.estimator,
-            weighting=self.arm.weighting,
-            objective=self.objective if self.arm.weigh_by == "prior" else "none",
-            ledger=self._ledger,
-        )
-        made = self._generate(step, problems, budget)
-        record = step.close()
-        advantages = record.advantages * self._weights(problems, rates)[record.slots]
-        norm, trained = self._update(problems, record.slots, advantages, made)
-        for source in (self.beliefs, self.weighers):
-            if source is not None:
-                source.observe(record.prompt_ids, record.successes, record.failures)
-        tokens = int(made.lengths.sum())
-        at.step, at.spent, at.tokens = at.step + 1, at.spent + int(record.counts.sum()), at.tokens + tokens
-        own = {"tokens": float(tokens), "trained_rollouts": float(trained), "gradient_norm": norm}
-        own |= step_dynamics(made, advantages)
-        for name, value in ({key: record.metrics[key] for key in LOGGED} | own).items():
-            at.metrics.setdefault(name, []).append(float(f"{value:.5g}"))
+        places, budget = self._choose()
+        record = self._train(places, budget) if len(places) else None
+        at.step += 1
         at.seconds += time.process_time() - began
         grid = self.training.evaluate_every * self.training.budget
         if self.done or at.spent // grid > int(at.curve[-1]["rollouts"]) // grid:
             self._evaluate()
         if self._state is not None and (self.done or at.step % self.training.save_every == 0):
             self._save(self._state)
+        return record
+
+    def _train(self, places: IntArray, budget: int) -> StepRecord:
+        """A step on the problems at those places of the pool, which may repeat."""
+        at, arm = self.progress, self.arm
+        chosen = self.start.pool.take(places)
+        copies = self.selector is not None and self.selector.copies
+        # prompts that repeat without copies share a slot, in order of first occurrence
+        problems = chosen if copies else chosen.take(np.sort(np.unique(places, return_index=True)[1]))
+        rates = self._rates(problems)
+        opening = self._opening(self.beliefs, problems, rates)
+        step = Step(
+            chosen.ids,
+            self.rule,
+            budget,
+            rng=np.random.default_rng([self.seed, at.step, 21]),
+            index=at.step,
+            waves=1 if arm.allocator == "uniform" else arm.waves,
+            prior=opening,
+            n_min=arm.n_min,
+            n_max=arm.n_max,
+            advantage=arm.estimator,
+            weighting=arm.weighting,
+            objective=self.objective if arm.weigh_by == "prior" else "none",
+            curators=self.curators,
+            copies=copies,
+            ledger=self._ledger,
+        )
+        made, seconds = play_step(self.model, self.task, step, problems, budget, self.seed)
+        at.generating += seconds
+        record = step.close()
+        advantages = record.advantages * self._weights(problems, rates)[record.slots]
+        norm, trained = self._update(record, advantages, rows_of(problems.prompts[record.slots], made))
+        for source in (self.beliefs, self.weighers):
+            if source is not None:
+                source.observe(record.prompt_ids, record.successes, record.failures)
+        if self.selector is not None:
+            self.selector.observe(record)
+        tokens = int(made.lengths.sum())
+        at.spent, at.tokens = at.spent + int(record.counts.sum()), at.tokens + tokens
+        own = {"tokens": float(tokens), "trained_rollouts": float(trained), "gradient_norm": norm}
+        own |= step_dynamics(made, advantages)
+        for name, value in ({key: record.metrics[key] for key in LOGGED} | own).items():
+            at.metrics.setdefault(name, []).append(float(f"{value:.5g}"))
         return record
 
     def result(self) -> dict[str, Any]:
@@ -162,16 +186,23 @@ class Run:
             "metrics": at.metrics,
         }
 
-    def _choose(self) -> tuple[Problems, int]:
-        """The step's prompts, in the order of the seed's epochs, and its budget; a last one may be too small for all."""
+    def _choose(self) -> tuple[IntArray, int]:
+        """Places in the pool of the step's prompts, and its budget; a last one may be too small for all prompts.
+
+        They come in the order of the seed's epochs, or as the selector says, G rollouts each on average.
+        """
         training, pool = self.training, self.start.pool
         budget, prompts = training.budget, training.prompts
         if training.until == "rollouts":
             budget = min(budget, training.steps * training.budget - self.progress.spent)
             prompts = min(prompts, max(1, budget // max(1, self.arm.n_min)))
+        if self.selector is not None:
+            rng = np.random.default_rng([self.seed, self.progress.step, 23])
+            places = self.selector.select(pool.ids, self.beliefs or self._flat, prompts, rng)
+            return places, min(budget, training.rollouts * len(places))
         epoch, place = divmod(self.progress.step, len(pool) // training.prompts)
         order = np.random.default_rng([self.seed, epoch, 22]).permutation(len(pool))
-        return pool.take(order[place * training.prompts :][:prompts]), budget
+        return order[place * training.prompts :][:prompts], budget
 
     def _rates(self, problems: Problems) -> FloatArray | None:
         if "oracle" not in (self.arm.prior, self.arm.weigh_by):
@@ -190,60 +221,25 @@ class Run:
             return np.ones(len(problems))
         return objective_weights(self.objective, self._opening(self.weighers, problems, rates))
 
-    def _generate(self, step: Step, problems: Problems, budget: int) -> Completions:
-        """Generate, grade and report wave by wave; the step's completions in order of issue.
-
-        A prompt's k-th rollout has the same noise whichever arm asks for it, and in whichever wave.
-        """
-        size, longest = len(problems), self.task.answer_tokens
-        generator = torch.Generator().manual_seed(self.seed * 100_003 + step.index)
-        noise = torch.rand(size, budget, longest, generator=generator)
-        with torch.no_grad():
-            prefix = self.model.prefill(torch.as_tensor(problems.prompts))
-        waves: list[Completions] = []
-        paid = np.zeros(size, dtype=np.int64)
-        while wave := step.next_wave():
-            slots = np.repeat(np.arange(size), wave.counts)
-            places = np.arange(len(slots)) - np.repeat(np.cumsum(wave.counts) - wave.counts, wave.counts) + paid[slots]
-            began = time.process_time()
-            made = self.model.generate(prefix, torch.as_tensor(wave.counts), noise[slots, places])
-            self.progress.generating += time.process_time() - began
-            right = self.task.grade(made.tokens.numpy(), problems.answers[slots])
-            rows = zip(wave.rollouts, right, made.lengths.tolist(), strict=True)
-            step.observe(*(rollout.result(bool(won), tokens=length) for rollout, won, length in rows))
-            waves.append(made)
-            paid += wave.counts
-        return Completions(
-            *(torch.cat([getattr(w, name) for w in waves]) for name in ("tokens", "logprobs", "lengths"))
-        )
-
-    def _update(
-        self, problems: Problems, slots: IntArray, advantages: FloatArray, made: Completions
-    ) -> tuple[float, int]:
-        """The step's updates; the gradient's norm before clipping and how many rollouts took part.
-
-        Rollouts with advantage 0 count in the averages and need no pass. Without any other there is no update: one on
-        nothing would still move the weights, by the optimizer's momentum.
-        """
-        live = np.flatnonzero(advantages)
-        if not len(live):
-            return 0.0, 0
+    def _update(self, record: StepRecord, advantages: FloatArray, rows: Rows) -> tuple[float, int]:
+        """The step's updates on what its curators left, as `rollwise.lab.update.update` reports them."""
         for group in self.optimizer.param_groups:
             group["lr"] = self.arm.lr * self._pace()
-        scale = self.loss.scale(made.lengths, self.task.answer_tokens)[live]
-        gain = torch.as_tensor(advantages[live], dtype=torch.float32)
-        served, rows = np.unique(slots[live], return_inverse=True)
-        prompts, place = torch.as_tensor(problems.prompts[served]), torch.as_tensor(rows)
-        longest = int(made.lengths[live].max())
-        tokens, old = made.tokens[live, :longest], made.logprobs[live, :longest]
-        mask = torch.arange(longest) < made.lengths[live][:, None]
-        norm = 0.0
-        for _ in range(self.arm.updates):
-            self.loss(self.model.logprobs(prompts, tokens, place), old, gain, mask, scale).backward()
-            norm = float(torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0))
-            self.optimizer.step()
-            self.optimizer.zero_grad()
-        return norm, len(live)
+        ids = [row.id for row in record.rollouts]
+        parts, gains = [rows.take(record.trained)], [advantages[record.trained]]
+        if record.stored:
+            parts.append(self._payload.fetch([row.rollout.id for row in record.stored]))
+            gains.append(np.array([row.advantage for row in record.stored], dtype=np.float64))
+        self._payload.keep(ids, rows, frozenset().union(*(curator.held for curator in self.curators)))
+        return update(
+            self.model,
+            self.optimizer,
+            self.loss,
+            join_rows(parts),
+            np.concatenate(gains),
+            longest=self.task.answer_tokens,
+            passes=self.arm.updates,
+        )
 
     def _pace(self) -> float:
         """Share of the learning rate: a ramp over the first steps, since the optimizer starts without a scale."""
@@ -269,13 +265,15 @@ class Run:
         )
 
     def _save(self, path: Path) -> None:
-        sources = {"beliefs": self.beliefs, "weighers": self.weighers}
+        parts = {"beliefs": self.beliefs, "weighers": self.weighers, "selector": self.selector}
         state = {
             "key": self.arm.key,
             "model": self.model.state_dict(),
             "optimizer": self.optimizer.state_dict(),
             "progress": vars(self.progress),
-            **{name: source and source.state_dict() for name, source in sources.items()},
+            "payload": self._payload.state_dict(),
+            "curators": {str(k): curator.state_dict() for k, curator in enumerate(self.curators)},
+            **{name: part and part.state_dict() for name, part in parts.items()},
         }
         write_state(path, state)
 
@@ -286,6 +284,10 @@ class Run:
         self.model.load_state_dict(state["model"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.progress = replace(Progress(), **state["progress"])
-        for name, source in (("beliefs", self.beliefs), ("weighers", self.weighers)):
-            if source is not None:
-                source.load_state_dict(state[name])
+        self._payload.load_state_dict(state["payload"])
+        for k, curator in enumerate(self.curators):
+            curator.load_state_dict(state["curators"][str(k)])
+        parts = (("beliefs", self.beliefs), ("weighers", self.weighers), ("selector", self.selector))
+        for name, part in parts:
+            if part is not None:
+                part.load_state_dict(state[name])
