@@ -126,9 +126,11 @@ def test_an_estimator_of_ones_own_is_found_by_its_address(tmp_path: Any, monkeyp
     (tmp_path / "own_advantages_here.py").write_text(
         "import numpy as np\n\n\nclass Plain:\n    name = 'plain'\n\n"
         "    def __call__(self, rewards, group_ids, beliefs, order):\n        return np.nan_to_num(rewards)\n\n\n"
+        "PLAIN = Plain()\n\n\n"
         "def nameless(rewards, group_ids, beliefs, order):\n    return rewards\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     assert get_advantage("own_advantages_here:Plain").name == "plain"
+    assert get_advantage("own_advantages_here:PLAIN").name == "plain"
     with pytest.raises(RollwiseError, match="has no name"):
         get_advantage("own_advantages_here:nameless")

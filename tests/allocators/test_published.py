@@ -107,5 +107,5 @@ def test_a_rule_of_ones_own_is_found_by_its_address(tmp_path: Any, monkeypatch: 
     assert rule.name == "mine" and rule.share == 0.5  # type: ignore[attr-defined]
     with pytest.raises(RollwiseError, match="own_rules_here:Mine has no setting 'depth'; valid: share"):
         get_allocator("own_rules_here:Mine", depth=2)
-    with pytest.raises(RollwiseError, match="gives no rule"):
+    with pytest.raises(RollwiseError, match="gives no allocator; rollwise.testing.check_allocator"):
         get_allocator("own_rules_here:Nothing")

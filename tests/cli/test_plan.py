@@ -197,7 +197,7 @@ def test_a_pool_of_hopeless_prompts_can_be_drawn(tmp_path: Path) -> None:
         (("--rates", "2:1"), "a success rate lies between 0 and 1"),
         (("--prior", "0,1"), "prior"),
         (("--counts", "absent.jsonl"), "absent.jsonl: No such file"),
-        (("--method", "sum_varance"), "no rule 'sum_varance'"),
+        (("--method", "sum_varance"), "no 'sum_varance'"),
         (("--objective", "pas@4"), "objective: no 'pas@4'"),
         (("--advantage", "drgrpo"), "did you mean 'dr_grpo'"),
         (("--prompts", "0"), "give 1 or more"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rollwise.advantages.base import Advantage, Groups
 from rollwise.advantages.bayesian import Bayesian
 from rollwise.advantages.dr_grpo import DrGRPO
@@ -42,8 +44,9 @@ def get_advantage(name: str | Advantage) -> Advantage:
     if not isinstance(name, str):
         return name
     if ":" in name:
-        found = load_function(name, "advantage")
-        estimator: Advantage = found() if isinstance(found, type) else found  # type: ignore[assignment]
+        found: Any = load_function(name, "advantage")
+        # an object without a __name__ comes back as a function that wraps it
+        estimator = found() if isinstance(found, type) else getattr(found, "__wrapped__", found)
         if not isinstance(getattr(estimator, "name", None), str):
             raise RollwiseError(f"advantage: {name} has no name; give the estimator one, such as name = 'mine'")
         return estimator
