@@ -112,6 +112,29 @@ def test_a_dry_run_in_json_is_the_resolved_configuration(capsys: pytest.CaptureF
     assert shown["dry_run"] is True and shown["config"]["steps"] == 7
 
 
+def test_json_stands_alone_on_standard_output_whatever_a_users_module_prints(tmp_path: Path) -> None:
+    (tmp_path / "loud.py").write_text(
+        "import os\nprint('imported', flush=True)\nos.system('echo started')\n"
+        "def curve(p):\n    print('called', flush=True)\n    return 1 + 0 * p\n"
+    )
+    command = "from rollwise.cli import main; main()"
+    options = ("plan", "--rates", "0.5:1", "--method", "uniform", "--objective", "loud:curve", "--json")
+    done = subprocess.run([sys.executable, "-c", command, *options], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["objective"]["name"] == "loud:curve"
+    assert all(word in done.stderr for word in ("imported", "started", "called"))
+
+
+def test_an_interrupt_inside_a_users_module_is_one_line(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "stopping.py").write_text("raise KeyboardInterrupt\n")
+    assert status_of(["plan", "--objective", "stopping:curve"]) == 130
+    assert capsys.readouterr() == ("", "rollwise: interrupted\n")
+
+
+def test_what_cannot_be_printed_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "runs\\x00x" in complaint(capsys, "train", "--dry-run", "--set", 'output="runs\\0x"')
+
+
 def test_solve_prints_the_optimum_and_uniform(capsys: pytest.CaptureFixture[str]) -> None:
     assert status_of(["solve", "--utility", "min_variance", "--prompts", "2", "--budget", "4", "--json"]) == 0
     result = json.loads(capsys.readouterr().out)

@@ -152,7 +152,8 @@ def test_an_arm_that_dies_is_unexpected_and_points_at_its_log(
     assert json.loads((tmp_path / "out" / "run.json").read_text())["status"] == "failed"
 
 
-def test_interrupting_stops_the_arms_and_says_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_interrupting_stops_the_arms_and_says_so(tmp_path: Path, ending: signal.Signals) -> None:
     command = [sys.executable, "-c", "from rollwise.cli import main; main()", "train", *SMALL, "--steps", "100000"]
     process = subprocess.Popen(
         [*command, "--output", "out", "--set", "eval_data=null", "--no-compare-uniform"],
@@ -167,7 +168,7 @@ def test_interrupting_stops_the_arms_and_says_so(tmp_path: Path) -> None:
     while not (metrics.exists() and metrics.stat().st_size) and time.monotonic() < deadline:
         assert process.poll() is None
         time.sleep(0.1)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(ending)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert err.splitlines()[-1] == "rollwise: interrupted"

@@ -5,6 +5,7 @@ Exit status: 0 done, 1 unexpected, 2 something the user can mend, 130 interrupte
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -18,7 +19,7 @@ from typing import Annotated, Any
 import typer
 
 from rollwise.cli import train_flags
-from rollwise.cli.output import AsJson, show, show_tables
+from rollwise.cli.output import AsJson, results_alone, show, show_tables
 from rollwise.types import RollwiseError
 
 app = typer.Typer(
@@ -29,20 +30,28 @@ app = typer.Typer(
 )
 USAGE_ERROR: Any = typer.BadParameter.__base__  # click's own or, in newer releases, typer's copy of it
 INTERRUPTED = 130
+ENDINGS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""Signals that ask a run to end: the system's, and a terminal that is closed."""
 
 
 def run(arguments: Sequence[str]) -> None:
     """Run the command line and exit; never returns, never shows a traceback unless ROLLWISE_DEBUG is set."""
+    if "--json" in arguments and sys.stdout is not None:
+        sys.stdout = os.fdopen(os.dup(1), "w", encoding="utf-8")
+        os.dup2(2, 1)  # also for programs that a user's function starts
     sys.exit(status_of(arguments))
 
 
 def status_of(arguments: Sequence[str]) -> int:
     """Run the command line; returns the exit status and says on standard error, in one line, what went wrong."""
-    signal.signal(signal.SIGTERM, interrupt)
+    for ending in ENDINGS:
+        if signal.getsignal(ending) != signal.SIG_IGN:  # as under nohup
+            signal.signal(ending, interrupt)
     if not sys.warnoptions:
         warnings.simplefilter("ignore")  # deprecations inside the libraries are not the user's
     try:
-        outcome = typer.main.get_command(app).main(list(arguments), prog_name="rollwise", standalone_mode=False)
+        with results_alone() if "--json" in arguments else contextlib.nullcontext():
+            outcome = typer.main.get_command(app).main(list(arguments), prog_name="rollwise", standalone_mode=False)
         if outcome == INTERRUPTED:  # newer releases of typer turn Ctrl-C into this
             raise KeyboardInterrupt
         return outcome if isinstance(outcome, int) else 0
@@ -82,13 +91,17 @@ def start(
 
 
 def say(message: str, status: int) -> int:
-    """Print one line about an error; returns the status."""
-    print("rollwise:", " ".join(message.split()), file=sys.stderr)
+    """Print one line about an error, what cannot be printed escaped; returns the status."""
+    line = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in " ".join(message.split()))
+    with contextlib.suppress(OSError):  # the terminal may be gone
+        print("rollwise:", line, file=sys.stderr)
     return status
 
 
 def interrupt(*signal_and_frame: object) -> None:
-    """End as by Ctrl-C, so that a terminated run stops its arms and says so in its folder."""
+    """End as by Ctrl-C, so that a terminated run stops its arms and says so in its folder; once, that it may do so."""
+    for ending in ENDINGS:
+        signal.signal(ending, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
@@ -244,11 +257,14 @@ def report(
         from rollwise.report import write
     except ImportError as error:
         raise RollwiseError(f"report: {error.name} is not installed; pip install 'rollwise[report]'") from None
+    from rollwise.cli.run_state import NEVER_ENDED, never_ended
     from rollwise.report.run_search import find_run
 
     run = find_run(run_folder)
     page = str(write(run))
     lines = [f"run folder: {run} (the latest whose name starts with {run_folder.name})"] if run != run_folder else []
+    if never_ended(run):
+        lines.append(f"status: {NEVER_ENDED}")
     show([*lines, f"report: {page}"], {"run": str(run), "report": page}, as_json)
 
 

@@ -7,9 +7,12 @@ import inspect
 import os
 from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 from rollwise.cli.run_folder import installed_versions
+from rollwise.cli.run_state import NEVER_ENDED, never_ended
+from rollwise.report.run_search import runs_in
 
 TRL_SUPPORTED = ((1, 14), (1, 17))
 """From the first version on, below the second; `make compat` runs the tests on both ends."""
@@ -36,7 +39,7 @@ class Finding:
 def examine() -> list[Finding]:
     """Look at everything; never raises for something that is missing or broken."""
     findings = [Finding(name, None, version) for name, version in installed_versions().items()]
-    return [*findings, *examine_trl(), examine_report(), *examine_threads(), examine_core()]
+    return [*findings, *examine_trl(), examine_report(), *examine_threads(), examine_core(), *examine_runs()]
 
 
 def examine_trl() -> list[Finding]:
@@ -100,6 +103,11 @@ def examine_core() -> Finding:
     except Exception as error:
         return Finding("solver", False, first_line(error))
     return Finding("solver", abs(value - 1 / 36) < 1e-12, f"min_variance, 2 prompts, 4 rollouts: {value:.6f}")
+
+
+def examine_runs(folder: Path = Path("runs")) -> list[Finding]:
+    """Runs of a folder that were killed, or broke off with the machine, and could not say so."""
+    return [Finding(f"run {run}", None, NEVER_ENDED) for run in runs_in(folder) if never_ended(run)]
 
 
 def first_line(error: Exception) -> str:

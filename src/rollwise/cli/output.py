@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
-from collections.abc import Sequence
-from typing import Annotated, Any
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, TextIO
 
 import typer
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")]
 
+_results: list[TextIO] = []
+"""The stream that results go to while everything else is kept from it."""
+
+
+@contextlib.contextmanager
+def results_alone() -> Iterator[None]:
+    """Within it only `show` writes to standard output; what users' functions and libraries print goes to standard error."""
+    _results.append(sys.stdout)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    finally:
+        _results.pop()
+
 
 def show(lines: Sequence[str], result: dict[str, Any], as_json: bool) -> None:
     """Print lines, or one JSON object (a number that does not exist, NaN, as null)."""
-    print(json.dumps(finite(result)) if as_json else "\n".join(lines))
+    stream = _results[-1] if _results else sys.stdout
+    print(json.dumps(finite(result)) if as_json else "\n".join(lines), file=stream, flush=True)
 
 
 def show_tables(tables: Any, soft_wrap: bool = False) -> None:

@@ -25,6 +25,7 @@ from typing import Any
 
 import yaml
 
+from rollwise.cli.run_state import this_process
 from rollwise.cli.values import short
 from rollwise.types import RollwiseError
 
@@ -58,6 +59,7 @@ class RunFolder:
             "command": ["rollwise", *sys.argv[1:]],
             "started": datetime.now().astimezone().isoformat(timespec="seconds"),
             "seconds": 0.0,
+            "process": this_process(),
             "versions": installed_versions(),
             "arms": {},
         }

@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -94,11 +95,11 @@ def train(config: RunConfig) -> dict[str, Any]:
                 progress.say(line)
             run_arms(folder, arms, progress)
         folder.mark("complete")
-    except KeyboardInterrupt:
-        folder.mark("interrupted")
-        raise
     except BaseException as error:
-        folder.mark("failed", str(error))
+        if isinstance(error, KeyboardInterrupt):
+            folder.mark("interrupted")
+        elif folder.record["status"] == "running":  # a terminal that is gone makes the bars fail after an interrupt
+            folder.mark("failed", str(error))
         raise
     finally:
         report = write_report(folder.path)
@@ -141,9 +142,11 @@ def run_arms(folder: RunFolder, arms: Sequence[str], progress: TrainingProgress)
                 status = running.pop(name).wait()
                 if name not in folder.record["arms"]:
                     fail(folder, name, {"kind": "unexpected", "message": f"the process ended with status {status}"})
+    except KeyboardInterrupt:
+        folder.mark("interrupted")  # before anything that takes long: whoever ended the run may not wait
+        raise
     finally:
-        for process in running.values():
-            stop(process)
+        stop(list(running.values()))
 
 
 def fail(folder: RunFolder, name: str, event: Mapping[str, Any]) -> None:
@@ -179,16 +182,24 @@ def start_arm(run: Path, name: str, events: queue.Queue[tuple[str, dict[str, Any
     return process
 
 
-def stop(process: subprocess.Popen[str]) -> None:
-    """End an arm and what it started; kills what does not end in ten seconds."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGTERM)
+def stop(processes: Sequence[subprocess.Popen[str]]) -> None:
+    """End arms and what they started; kills what does not end in ten seconds, or at once on a second Ctrl-C."""
+    signal_groups(processes, signal.SIGTERM)
+    deadline = time.monotonic() + 10
     try:
-        process.wait(timeout=10)
-    except subprocess.TimeoutExpired:
+        for process in processes:
+            process.wait(timeout=max(0.1, deadline - time.monotonic()))
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):
+        signal_groups(processes, signal.SIGKILL)
+        for process in processes:
+            process.wait()
+
+
+def signal_groups(processes: Sequence[subprocess.Popen[str]], number: signal.Signals) -> None:
+    """Send a signal to each process and to what it started."""
+    for process in processes:
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+            os.killpg(process.pid, number)
 
 
 def side_by_side() -> int:

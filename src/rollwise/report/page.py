@@ -10,6 +10,7 @@ import jinja2
 import numpy as np
 import yaml
 
+from rollwise.cli.run_state import NEVER_ENDED, never_ended
 from rollwise.report import figures
 from rollwise.report.run_data import ArmData, RunData
 
@@ -37,7 +38,7 @@ def render(run: RunData) -> str:
     return environment.get_template("page.html.j2").render(
         name=run.config["name"],
         title=title(run),
-        status=run.record["status"],
+        status=NEVER_ENDED if never_ended(run.path) else run.record["status"],
         error=run.record.get("error"),
         started=run.record.get("started", "")[:16].replace("T", " "),
         budget=f"{run.config['prompts_per_step']} × {group} = {run.config['prompts_per_step'] * group}",
