@@ -73,13 +73,25 @@ def test_recorded_completions_in_waves_match_stock(model: str, tmp_path: Path, l
     assert max(distance(a, b) for a, b in zip(plain["gradients"], waves["gradients"], strict=True)) < 1e-6
 
 
-def test_normalize_then_sum_matches_stock_in_waves(model: str, tmp_path: Path) -> None:
-    shape = {"multi_objective_aggregation": "normalize_then_sum", "max_steps": 1}
+@pytest.mark.parametrize(
+    "extra",
+    [
+        {"multi_objective_aggregation": "normalize_then_sum"},
+        {"mask_truncated_completions": True},
+        {"importance_sampling_level": "sequence", "loss_type": "grpo", "beta": 0.1},
+    ],
+    ids=lambda extra: next(iter(extra)),
+)
+def test_settings_of_trl_match_stock_in_waves(model: str, tmp_path: Path, extra: dict[str, Any]) -> None:
     rewards = [has_answer, brevity]
-    plain = train(RecordedStock, stock(tmp_path / "a", **shape), model, rewards)
-    config = rollwise(tmp_path / "b", allocator="uniform", force_waves=True, outcome="has_answer", **shape)
+    plain = train(RecordedStock, stock(tmp_path / "a", max_steps=1, **extra), model, rewards)
+    config = rollwise(
+        tmp_path / "b", allocator="uniform", force_waves=True, outcome="has_answer", max_steps=1, **extra
+    )
     waves = train(RecordedRollwise, config, model, rewards)
+    assert waves["trainer"].calls == [4] * 4
     assert max(distance(a, b) for a, b in zip(plain["gradients"], waves["gradients"], strict=True)) < 1e-6
+    assert 0.0 < plain["history"][0]["completions/clipped_ratio"] < 1.0, "some recorded completions are cut short"
 
 
 @pytest.mark.parametrize("waves", [1, 2, 3, 4, 8])
@@ -177,7 +189,7 @@ def test_logs_and_the_completions_table_show_the_true_values(model: str, tmp_pat
     def noted(completions: list[str], log_extra: Any, log_metric: Any, **columns: Any) -> list[float]:
         assert "rollwise_index" not in columns
         log_extra("length", [len(text) for text in completions])
-        log_metric("seen", float(len(completions)))
+        log_metric("letters", float(np.mean([len(text) for text in completions])))
         return has_answer(completions, columns["answer"])
 
     config = rollwise(tmp_path, max_steps=1, log_completions=True, num_completions_to_print=0)
@@ -191,6 +203,7 @@ def test_logs_and_the_completions_table_show_the_true_values(model: str, tmp_pat
     assert table["group_id"].tolist() == [rollout.group_id for rollout in record.rollouts]
     assert table["group_size"].tolist() == record.counts[record.slots].tolist()
     assert table["length"].tolist() == [len(text) for text in table["completion"]]
+    assert entry["letters"] == pytest.approx(table["length"].mean()), "a mean over rows, whatever the waves' sizes"
     lengths = [rollout.tokens for rollout in record.rollouts]
     assert entry["completions/min_length"] == min(lengths)
     assert entry["completions/max_length"] == max(lengths)
