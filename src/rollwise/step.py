@@ -29,7 +29,7 @@ from rollwise.ledger import Ledger
 from rollwise.metrics import prompt_mean, step_metrics
 from rollwise.objectives import get_objective, objective_weights
 from rollwise.types import UNLIMITED, FloatArray, IntArray, Outcome, Rollout, RollwiseError, StepRecord, StepView, Wave
-from rollwise.votes import agreement, check_labels, label_by_majority, vote_counts
+from rollwise.votes import agreement, check_labels, label_by_majority, leading_votes
 from rollwise.weighting import check_weighting
 
 __all__ = ["Step", "Wave"]
@@ -124,6 +124,7 @@ class Step:
         self._counts = {outcome: np.zeros(size, dtype=np.int64) for outcome in Outcome}
         self._tokens = np.zeros(size, dtype=np.int64)
         self._ballots = [Counter[str]() for _ in range(size)]
+        self._votes = np.zeros((size, 2), dtype=np.int64)
         self._norms = np.zeros((size, 2))
         self._issued: dict[str, Rollout] = {}
         self._observed: dict[str, Rollout] = {}
@@ -152,7 +153,7 @@ class Step:
             quantum=self._quantum,
             objective_weights=None if self._objective_weights is None else self._objective_weights.copy(),
             outcome_cost=None if self._costs is None else self._costs.copy(),
-            votes=vote_counts(self._ballots),
+            votes=self._votes.copy() if self._votes.any() else None,
             gradient_norms=self._norms[:, 0] / np.maximum(self._norms[:, 1], 1) if self._norms.any() else None,
         )
 
@@ -298,5 +299,6 @@ class Step:
         self._tokens[slot] += rollout.tokens
         if rollout.answer:
             self._ballots[slot][rollout.answer] += 1
+            self._votes[slot] = leading_votes(self._ballots[slot])
         if rollout.gradient_norm is not None:
             self._norms[slot] += (rollout.gradient_norm, 1)

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from rollwise.suggest import nearest
-from rollwise.types import IntArray, Outcome, Rollout, RollwiseError
+from rollwise.types import Outcome, Rollout, RollwiseError
 
 LABELS = ("verifier", "majority")
 
@@ -24,12 +24,15 @@ def check_labels(labels: str) -> None:
         raise RollwiseError(f"labels: no {labels!r}; {nearest(str(labels), LABELS)}")
 
 
-def vote_counts(ballots: Sequence[Counter[str]]) -> IntArray | None:
-    """(B, 2) votes of the leading and of the second answer of each ballot; None where nobody has voted."""
-    if not any(ballots):
-        return None
-    ranked = [[count for _, count in ballot.most_common(2)] for ballot in ballots]
-    return np.array([(counts + [0, 0])[:2] for counts in ranked], dtype=np.int64)
+def leading_votes(ballot: Counter[str]) -> tuple[int, int]:
+    """Votes of the leading and of the second answer, 0 where there is none."""
+    lead, second = 0, 0
+    for count in ballot.values():
+        if count > lead:
+            lead, second = count, lead
+        elif count > second:
+            second = count
+    return lead, second
 
 
 def label_by_majority(rows: Iterable[Rollout]) -> tuple[Rollout, ...]:

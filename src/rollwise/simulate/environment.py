@@ -120,7 +120,9 @@ def play(
             truth[rollout.id] = success
             spent += length
             if np.isfinite(duration):
-                back = rollout.result(verdict, tokens=round(length))
+                # for rules that vote: wrong answers take turns among three, so that they need not agree
+                answer = "right" if success else f"wrong-{len(truth) % 3}"
+                back = rollout.result(verdict, answer=answer, tokens=round(length))
                 heapq.heappush(running, (clock + duration, len(truth), back))
         clock = _wait(step, running, clock, imperfections.patience)
     deadline = imperfections.deadline
