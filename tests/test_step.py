@@ -453,3 +453,29 @@ def test_expected_costs_follow_the_belief() -> None:
     assert step.view.expected_cost.tolist() == [(5 * 100 + 3 * 500) / 8, 400.0, 200.0]
     assert new_step(expected_cost=[1.0, 2.0, 3.0]).view.expected_cost.tolist() == [1.0, 2.0, 3.0]
     assert new_step().view.digest() != new_step(expected_cost=1.0).view.digest()
+
+
+@pytest.mark.parametrize("utility", ["sum_variance", "min_squared_advantage", "min_variance"])
+@pytest.mark.parametrize(("prompts", "budget"), [(2, 10**6), (64, 10**6)])
+def test_a_budget_no_plan_reaches_is_refused_at_once(utility: str, prompts: int, budget: int) -> None:
+    step = new_step(get_allocator("adaroll", utility=utility), prompts, budget, n_min=0)
+    with pytest.raises(RollwiseError, match=rf"^budget: {budget} rollouts .* at most {1024 * prompts}, or allocator"):
+        step.next_wave()
+
+
+@pytest.mark.parametrize("allocator", ["uniform", "adaroll", "neyman"])
+def test_many_rollouts_of_few_prompts_are_planned(allocator: str) -> None:
+    prior = np.array([(1.0, 1.0), (1.0, 2.0)])
+    record = play(new_step(get_allocator(allocator), 2, 1500, prior=prior, waves=2), lambda rollout: rollout.wave)
+    assert record.counts.sum() == 1500
+
+
+def test_many_prompts_are_allocated_in_one_step() -> None:
+    prompts = 20_000
+    prior = np.random.default_rng(0).gamma(2.0, 0.6, (prompts, 2)) + 0.05
+    step = new_step(
+        get_allocator("adaroll", utility="sum_variance"), prompts, 2 * prompts, n_min=0, waves=2, prior=prior
+    )
+    wave = step.next_wave()
+    assert wave is not None
+    assert 0 < wave.counts.sum() < 2 * prompts

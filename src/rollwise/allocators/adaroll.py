@@ -36,7 +36,8 @@ class AdaRoll:
     * one shared prior and a table of at most `STATE_LIMIT` states, or `block_prompts` set: exact tables, one for the step
       or one per block of consecutive slots with a proportional part of the budget (`solver.exact`, `solver.fill`);
     * else the price decomposition, any prior per prompt (`solver.plan`); a minimum is played through its soft stand-in
-      (`solver.minimum`). Decisions then depend on the whole step, and no prompt is planned beyond 64 more rollouts.
+      (`solver.minimum`). Decisions then depend on the whole step, and no prompt is planned beyond 64 more rollouts
+      (four times the average share where that is more).
 
     The first decision gives every prompt its `n_min`. How large a wave is, the plan says: what the waves left make best,
     rounded to the quantum (several blocks use even waves, `wave_size`). The last wave spends what is left. An
@@ -52,8 +53,8 @@ class AdaRoll:
             tokens is then saved. Sum-type utilities and `min_variance` only.
 
     Raises:
-        RollwiseError: from `next_wave`, naming `block_prompts` (prior unequal in the step), `n_min`, `n_max` or
-            `sequential`.
+        RollwiseError: from `next_wave`, naming `block_prompts` (prior unequal in the step), `n_min`, `n_max`,
+            `sequential`, or a budget beyond `priced.MOST_PER_PROMPT` rollouts a prompt.
     """
 
     name = "adaroll"
@@ -117,6 +118,8 @@ class AdaRoll:
         if not (_is_shared(view.prior_a) and _is_shared(view.prior_b)):
             return False
         cap = int(min(view.budget, view.n_max.max()))
+        if not _is_small(view.size, view.budget, cap, True):
+            return False
         folded = view.prior_a[0] == view.prior_b[0] and _is_symmetric(self.utility, cap)
         return _is_small(view.size, view.budget, cap, bool(folded))
 

@@ -6,8 +6,11 @@ same, exactly, on the smallest steps).
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
+from rollwise.solver.last import HORIZON
 from rollwise.solver.ordered import count_ordered, solve_ordered
 from rollwise.solver.plan import plan_wave
 from rollwise.solver.prices import indices
@@ -19,11 +22,25 @@ from rollwise.utilities import Utility
 ORDERED_STATES = 20_000
 """States up to which one rollout is chosen by the exact optimum: the index can lose to uniform at tiny budgets."""
 
+MOST_PER_PROMPT = 1024
+"""Rollouts of one prompt a plan reaches to, whatever `n_max` allows: tables of h and of chances grow with its square."""
+
 
 def prompt_states(
     view: StepView, need: IntArray, space: IntArray, *, costs: bool = False, table: IntArray | None = None
 ) -> PromptStates:
-    """The view's prompts with `need` rollouts already started; `space` (B,) is what each may take in all."""
+    """The view's prompts with `need` rollouts already started; `space` (B,) is what each may take in all.
+
+    Raises:
+        RollwiseError: the budget does not fit into `MOST_PER_PROMPT` rollouts a prompt.
+    """
+    reach = np.maximum(MOST_PER_PROMPT - view.successes - view.failures - view.pending - need, 0)
+    room = np.minimum(space - need, reach)
+    if room.sum() < view.budget_left - need.sum():
+        raise RollwiseError(
+            f"budget: {view.budget} rollouts for {view.size} prompts; plans reach to {MOST_PER_PROMPT} a prompt, so give "
+            f"at most {MOST_PER_PROMPT * view.size}, or allocator uniform"
+        )
     cost = np.ones((view.size, 2))
     if costs:
         by_outcome = view.outcome_cost
@@ -34,7 +51,7 @@ def prompt_states(
         view.successes,
         view.failures,
         view.pending + need,
-        space - need,
+        room,
         np.ascontiguousarray(cost[:, 0], dtype=np.float64),
         np.ascontiguousarray(cost[:, 1], dtype=np.float64),
         np.zeros(view.size, dtype=np.int64) if table is None else table,
@@ -86,6 +103,8 @@ def serve_next(utility: Utility, view: StepView, space: IntArray) -> IntArray:
     if wanted == 1 and tiny and not view.pending.any():
         none[solve_ordered(utility, prompts, view.budget_left).action(view.paid)] = 1
         return none
-    index = np.round(indices(utility, prompts), DIGITS)
+    # An index looks as far ahead as the room: beyond a few times the average share that only costs time.
+    far = max(4 * HORIZON, 4 * -(-view.budget_left // view.size))
+    index = np.round(indices(utility, replace(prompts, room=np.minimum(prompts.room, far))), DIGITS)
     none[np.lexsort((np.arange(view.size), view.paid, -index))[:wanted]] = 1
     return none

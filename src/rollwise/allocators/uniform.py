@@ -37,14 +37,18 @@ class Observe(Uniform):
 def level_up(paid: IntArray, room: IntArray, amount: int) -> IntArray:
     """(B,) non-negative counts, in sum `min(amount, room.sum())`, that make `paid + counts` as level as possible.
 
-    One rollout at a time to the least-served prompt that has room, ties to the lowest slot.
+    As if one rollout at a time went to the least-served prompt that has room, ties to the lowest slot.
     """
     counts = np.zeros_like(paid)
     left = min(amount, int(room.sum()))
     while left > 0:
         has_room = counts < room
-        level = (paid + counts)[has_room].min()
-        lowest = np.flatnonzero(has_room & (paid + counts == level))[:left]
-        counts[lowest] += 1
-        left -= len(lowest)
+        levels = paid + counts
+        level = levels[has_room].min()
+        lowest = np.flatnonzero(has_room & (levels == level))[:left]
+        above = levels[has_room & (levels > level)]
+        # All of them rise together until the next level, a cap, or the end of the budget.
+        rise = min((room - counts)[lowest].min(), left // len(lowest), above.min() - level if above.size else left)
+        counts[lowest] += rise
+        left -= int(rise) * len(lowest)
     return counts

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rollwise.solver.dual import Price, find_price
-from rollwise.solver.jit import compile_kernel, thread_count
+from rollwise.solver.jit import compile_kernel, larger, thread_count
 from rollwise.solver.prices import Bound, check_room, check_sum, price_range
 from rollwise.solver.prompts import PromptStates, Terms, terms_by_total
 from rollwise.types import FloatArray, IntArray
@@ -205,16 +205,21 @@ def _sweep(means, m, last, row, swept):  # type: ignore[no-untyped-def]
 
 @compile_kernel
 def _fill_means(alpha, beta, lane, depth, means):  # type: ignore[no-untyped-def]
-    part, first = np.empty(LANES), np.empty(LANES)
+    width = depth * LANES
+    risen, part = np.empty(width), np.empty(width)
+    for j in range(depth):
+        for x in range(LANES):
+            risen[j * LANES + x] = alpha[lane[x]] + j
     place = 0
     for i in range(depth):
         for x in range(LANES):
-            first[x] = alpha[lane[x]]
-            part[x] = 1.0 / (first[x] + beta[lane[x]] + i)
-        for j in range(i + 1):
-            for x in range(LANES):
-                means[place + x] = (first[x] + j) * part[x]
-            place += LANES
+            part[x] = 1.0 / (alpha[lane[x]] + beta[lane[x]] + i)
+        for y in range(LANES, (i + 1) * LANES):
+            part[y] = part[y - LANES]
+        row = means[place : place + (i + 1) * LANES]
+        for y in range((i + 1) * LANES):
+            row[y] = risen[y] * part[y]
+        place += (i + 1) * LANES
 
 
 @compile_kernel
@@ -270,14 +275,12 @@ def _raise(row, swept, cost, paid, swept_spent, k, lam, track, states):  # type:
     charge = lam * k
     if track:
         for y in range(states * LANES):
-            hope = swept[y] - charge * cost[y]
-            better = hope > row[y]
-            paid[y] = swept_spent[y] + k * cost[y] if better else paid[y]
-            row[y] = hope if better else row[y]
+            hope, old, was = swept[y] - charge * cost[y], row[y], paid[y]
+            row[y] = larger(hope, old)
+            paid[y] = swept_spent[y] + k * cost[y] if hope > old else was
     else:
         for y in range(states * LANES):
-            hope = swept[y] - charge * cost[y]
-            row[y] = hope if hope > row[y] else row[y]
+            row[y] = larger(swept[y] - charge * cost[y], row[y])
 
 
 @compile_kernel
