@@ -8,8 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numba
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba.core import types
+from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 _CHUNK = 8192
@@ -32,8 +31,8 @@ def larger(context: Any, a: Any, b: Any) -> Any:
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        double = ir.DoubleType()
-        kind = ir.FunctionType(double, [double, double])
+        double = context.get_value_type(types.float64)
+        kind = cgutils.ir.FunctionType(double, [double, double])
         maximum = builder.module.declare_intrinsic("llvm.maxnum", [double], kind)
         return builder.call(maximum, arguments, fastmath=("nnan",))
 
