@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rollwise.allocators import ALLOCATORS, get_allocator
@@ -109,3 +109,9 @@ def test_a_rule_of_ones_own_is_found_by_its_address(tmp_path: Any, monkeypatch: 
         get_allocator("own_rules_here:Mine", depth=2)
     with pytest.raises(RollwiseError, match="gives no allocator; rollwise.testing.check_allocator"):
         get_allocator("own_rules_here:Nothing")
+
+
+@settings(max_examples=8)
+@given(seed=st.integers(0, 10**6), variant=st.sampled_from([v for v in VARIANTS if v[0] != "neyman"]))
+def test_no_situation_breaks_the_budget(seed: int, variant: tuple[str, dict[str, Any]]) -> None:
+    check_allocator(get_allocator(variant[0], **variant[1]), seed=seed, situations=12)
