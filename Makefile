@@ -5,7 +5,8 @@ SHELL := /bin/bash
 
 VENV ?= .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+INSTALLED := $(VENV)/.installed
+INSTALLED_DEMO := $(VENV)/.installed-demo
 JOBS ?= 2
 TRL_OLDEST := 1.14.0
 TRL_NEWEST := 1.16.0
@@ -27,19 +28,31 @@ FIND_PYTHON = for p in python3.11 python3.12 python3.13 python3; do \
 	if $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$p; exit 0; fi; \
 	done; echo "rollwise needs Python 3.11 or newer on PATH" >&2; exit 1
 
+comma := ,
+define install
+	python=$$($(FIND_PYTHON)); echo "installing rollwise[$(1)] into $(VENV) with $$python: a few minutes, without output"; \
+	$$python -m venv $(VENV); \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(1)]'
+endef
+
 .PHONY: help venv demo test test-slow lint unit wheel compat clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-venv: $(STAMP) ## create .venv with everything needed to develop
+venv: $(INSTALLED) ## create .venv with everything needed to develop
 
-$(STAMP): pyproject.toml constraints.txt
-	python=$$($(FIND_PYTHON)); $$python -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+# What is for developing holds what the demo needs, so it counts for both.
+$(INSTALLED): pyproject.toml constraints.txt
+	$(call install,dev)
+	touch $(INSTALLED_DEMO) $@
+
+$(INSTALLED_DEMO): pyproject.toml constraints.txt
+	$(call install,train$(comma)report)
 	touch $@
 
-demo: venv ## uniform and adaptive allocation side by side on the embedded model (about three minutes on two cores)
+demo: $(INSTALLED_DEMO) ## uniform and adaptive allocation side by side on the embedded model (about three minutes on two cores)
+	@echo "training twice from the same model, seed and budget: uniform and adaptive allocation, side by side"
 	$(BIN)/rollwise train
 
 test: lint unit wheel ## what CI runs: ruff, mypy, pytest, and the wheel in a bare environment

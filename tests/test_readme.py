@@ -76,6 +76,7 @@ COVERED: dict[str, Callable[[Path, Path], None]] = {
         "solve", "--utility", "min_variance", "--prompts", "4", "--budget", "32"
     ),
     "rollwise doctor": ends_well("doctor"),
+    "rollwise --version": ends_well("--version"),
 }
 
 
