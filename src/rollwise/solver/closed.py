@@ -22,6 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from rollwise.solver.jit import compile_kernel
+from rollwise.solver.tournament import raise_lowest, replay, seed_lowest, seed_winners, set_lowest
 from rollwise.types import FloatArray, IntArray
 from rollwise.utilities import Utility, max_reward, squared_advantage_normalised, squared_advantage_raw
 
@@ -66,83 +67,68 @@ def fill_closed(
 
 @compile_kernel
 def _fill(rule, a, b, s, f, pending, room, paid, share):  # type: ignore[no-untyped-def]
-    given = np.zeros_like(s)
+    given, spent = np.zeros_like(s), paid.copy()
     keys = np.empty((s.size, 3))
     for i in range(s.size):
         _rate(rule, a[i], b[i], s[i], f[i], pending[i], keys[i])
+    winners = seed_winners(keys, spent, room)
     for _ in range(share):
-        chosen = _first(keys, given, room, paid)
+        chosen = winners[1]
         given[chosen] += 1
+        spent[chosen] += 1
         _rate(rule, a[chosen], b[chosen], s[chosen], f[chosen], pending[chosen] + given[chosen], keys[chosen])
+        replay(winners, chosen, keys, spent, given[chosen] < room[chosen])
     return given
 
 
 @compile_kernel
 def _plan(rule, a, b, s, f, pending, room, paid, left):  # type: ignore[no-untyped-def]
     """(B,) all that is left spent at once: whatever gains most of log(prod c * min E[h | mixed]) per rollout."""
-    given = np.zeros_like(s)
+    given, spent = np.zeros_like(s), paid.copy()
     keys = np.empty((s.size, 3))
-    chance, worth = np.empty((s.size, 2)), np.empty((s.size, 2))
+    gain = np.empty(s.size)
+    floats, counts = seed_lowest(s.size)
     for i in range(s.size):
         _rate(rule, a[i], b[i], s[i], f[i], pending[i], keys[i])
-        _look_ahead(rule, a[i], b[i], s[i], f[i], pending[i], chance[i], worth[i])
-    for spent in range(left):
-        chosen = _first(keys, given, room, paid)
+        gain[i] = _look_ahead(rule, a[i], b[i], s[i], f[i], pending[i], i, room[i] > 0, floats, counts)
+    for node in range(floats.shape[0] // 2 - 1, 0, -1):
+        raise_lowest(floats, counts, node, spent)
+    winners = seed_winners(keys, spent, room)
+    for done in range(left):
+        chosen = winners[1]
         if keys[chosen, 0] < 2.0:
             # Lifting the minimum takes one rollout for each prompt on it, and room for every one of them.
-            low, next_low = worth[:, 0].min(), np.inf
-            on_it, gain, lifted, stuck = 0, 0.0, -1, False
-            for i in range(s.size):
-                if worth[i, 0] > low + 1e-12:
-                    next_low = min(next_low, worth[i, 0])
-                elif given[i] >= room[i]:
-                    stuck = True
-                else:
-                    on_it += 1
-                    next_low = min(next_low, worth[i, 1])
-                    gain += np.log(chance[i, 1] / chance[i, 0])
-                    if lifted < 0 or paid[i] + given[i] < paid[lifted] + given[lifted]:
-                        lifted = i
-            if not stuck and on_it <= left - spent:
-                gain = (gain + np.log(max(next_low, low) / low)) / on_it
-                if gain > np.log(chance[chosen, 1] / chance[chosen, 0]):
+            low, next_low, gained = floats[1]
+            on_it, lifted, stuck = counts[1]
+            if stuck == 0 and on_it <= left - done:
+                each = (gained + np.log(max(next_low, low) / low)) / on_it
+                if each > gain[chosen]:
                     chosen = lifted
         given[chosen] += 1
-        k = pending[chosen] + given[chosen]
+        spent[chosen] += 1
+        k, more = pending[chosen] + given[chosen], given[chosen] < room[chosen]
         _rate(rule, a[chosen], b[chosen], s[chosen], f[chosen], k, keys[chosen])
-        _look_ahead(rule, a[chosen], b[chosen], s[chosen], f[chosen], k, chance[chosen], worth[chosen])
+        gain[chosen] = _look_ahead(rule, a[chosen], b[chosen], s[chosen], f[chosen], k, chosen, more, floats, counts)
+        replay(winners, chosen, keys, spent, more)
+        node = (floats.shape[0] // 2 + chosen) // 2
+        while node > 0:
+            raise_lowest(floats, counts, node, spent)
+            node //= 2
     return given
 
 
 @compile_kernel
-def _look_ahead(rule, a, b, s, f, k, chance, worth):  # type: ignore[no-untyped-def]
-    """Chance to be mixed, and E[h | mixed], with k and with k + 1 rollouts running."""
+def _look_ahead(rule, a, b, s, f, k, i, has_room, floats, counts):  # type: ignore[no-untyped-def]
+    """Set prompt i's leaf to E[h | mixed] with k and k + 1 rollouts running; log of what one more does to its chance."""
+    chance, worth = np.empty(2), np.empty(2)
     for more in range(2):
         chance[more] = 1.0 if s > 0 and f > 0 else 1.0 - _stay_unmixed(a, b, s, f, k + more)
         worth[more] = s + f + k + more
         if rule == 2 and chance[more] > 0:
             worth[more] = _expected_square(a, b, s, f, k + more) / chance[more]
-
-
-@compile_kernel
-def _first(keys, given, room, paid):  # type: ignore[no-untyped-def]
-    chosen = -1
-    for i in range(given.size):
-        if given[i] >= room[i]:
-            continue
-        if chosen < 0 or _precedes(keys[i], paid[i] + given[i], keys[chosen], paid[chosen] + given[chosen]):
-            chosen = i
-    return chosen
-
-
-@compile_kernel
-def _precedes(key, paid, other, other_paid):  # type: ignore[no-untyped-def]
-    for place in range(key.size):
-        if key[place] > other[place] + 1e-12:
-            return True
-        if key[place] < other[place] - 1e-12:
-            return False
-    return paid < other_paid
+    gain = np.log(chance[1] / chance[0]) if chance[0] > 0 else np.inf
+    set_lowest(floats, counts, i, worth, gain, has_room)
+    return gain
 
 
 @compile_kernel
