@@ -10,6 +10,7 @@ for absent in ("torch", "transformers", "trl", "typer", "pydantic", "pandas", "m
 import rollwise  # noqa: E402
 import rollwise.advantages  # noqa: E402
 import rollwise.allocators  # noqa: E402
+import rollwise.testing  # noqa: E402
 from rollwise.solver import solve  # noqa: E402
 
 assert os.path.join("build", "bare") in rollwise.__file__, rollwise.__file__

@@ -95,7 +95,7 @@ def continuous_counts(spread: FloatArray, total: float, lower: IntArray, upper: 
         return np.clip(root_dr_grpo(spread / lam), lower, upper)
 
     low, high = np.log(1e-15), np.log(10.0)
-    for _ in range(100):
+    for _ in range(60):
         middle = (low + high) / 2
         if counts(float(np.exp(middle))).sum() > total:
             low = middle
