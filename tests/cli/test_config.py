@@ -126,23 +126,15 @@ def test_a_flag_inside_something_that_is_no_mapping_is_named(tmp_path: Path) -> 
 
 
 NUMBERS = [
-    "steps",
-    "seed",
-    "prompts_per_step",
-    "rollouts_per_prompt",
-    "learning_rate",
-    "max_completion_length",
-    "temperature",
-    "outcome_threshold",
-    "method.waves",
-    "method.n_min",
-    "method.n_max",
-    "method.prior_discount",
-    "method.block_prompts",
-    "evaluation.samples",
-    "evaluation.batch",
-    "data.limit",
-    "data.seed",
+    f"{prefix}{name}"
+    for prefix, model in (
+        ("", RunConfig),
+        ("method.", MethodSpec),
+        ("evaluation.", EvaluationSpec),
+        ("data.", DataSpec),
+    )
+    for name, field in model.model_fields.items()
+    if field.annotation in (int, float, int | None, float | None)
 ]
 
 
@@ -152,19 +144,10 @@ def test_no_setting_takes_a_number_that_is_none(tmp_path: Path, name: str, value
     assert fault(tmp_path, MINIMAL, **{name.replace(".", "__"): load_yaml(value, "value")}).startswith(f"{name}: ")
 
 
-def test_every_number_of_the_configuration_is_tried_above() -> None:
-    numeric = {
-        f"{prefix}{name}"
-        for prefix, model in (
-            ("", RunConfig),
-            ("method.", MethodSpec),
-            ("evaluation.", EvaluationSpec),
-            ("data.", DataSpec),
-        )
-        for name, field in model.model_fields.items()
-        if field.annotation in (int, float, int | None, float | None)
-    }
-    assert numeric == set(NUMBERS)
+def test_the_numbers_tried_above_are_those_of_the_configuration() -> None:
+    assert {"steps", "learning_rate", "outcome_threshold", "method.n_max", "evaluation.batch", "data.limit"} <= set(
+        NUMBERS
+    )
 
 
 @pytest.mark.parametrize(

@@ -149,3 +149,13 @@ def test_a_file_of_malformed_conversations_is_refused(folder: Path) -> None:
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows * 4))
     with pytest.raises(RollwiseError, match="data: row 1: the message of role 'user' has no content"):
         rehearse("data={source: rows.jsonl}")
+
+
+@pytest.mark.parametrize("template", ["{prompt:>999999999}", "{prompt!r:99999}", "{prompt:{answer}}"])
+def test_a_template_that_would_fill_the_memory_with_blanks_is_refused(template: str) -> None:
+    with pytest.raises(RollwiseError, match=r"^data\.prompt_template: .* asks for a width"):
+        rehearse(f"data.prompt_template='{template}'")
+
+
+def test_templates_may_format_numbers_and_hold_braces() -> None:
+    rehearse("data.prompt_template='{{x}} {prompt:.60} ='")

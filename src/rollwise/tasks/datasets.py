@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from rollwise.suggest import nearest
 from rollwise.tasks.catalogue import CATALOGUE
@@ -63,6 +63,13 @@ class DataSpec(BaseModel):
     """Keep only what follows the last such marker in `answer`; in numbers, thousands separators go."""
     verifier: str | None = None
     """How answers are judged: the default reward of a run and the verifier of an evaluation. Named sets have theirs."""
+
+    @field_validator("prompt_template")
+    @classmethod
+    def _no_widths(cls, given: str | None) -> str | None:
+        if given is not None and (wide := re.search(r"\{[^{}]*:[^{}]*(?:\d{4,}|\{)[^}]*\}", given)):
+            raise ValueError(f"prompt_template: {wide[0][:40]!r} asks for a width; write columns alone, such as {{prompt}}")
+        return given
 
     @model_validator(mode="after")
     def _agree(self) -> DataSpec:
