@@ -47,6 +47,15 @@ def test_answers_after_a_marker_lose_the_thousands_separators(tmp_path: Path) ->
     assert load_rows(spec)["answer"][:] == ["1000", "1001", "1002", "1003", "1004", "1005"]
 
 
+def test_rows_may_be_skipped_before_they_are_counted(tmp_path: Path) -> None:
+    source, columns = str(write(tmp_path, ".jsonl")), {"prompt": "question"}
+    kept = [DataSpec(source=source, columns=columns, **given) for given in ({"skip": 4}, {"skip": 1, "limit": 2})]
+    assert [load_rows(spec)["level"][:] for spec in kept] == [[4, 5], [1, 2]]
+    refuses(DataSpec(source=source, columns=columns, skip=6), "has no rows in split 'train'")
+    with pytest.raises(ValidationError, match="skip: procedural rows have no order"):
+        DataSpec(source="chains", skip=1)
+
+
 def test_a_marker_that_is_missing_names_the_row(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('{"prompt": "a", "answer": "#### 1"}\n{"prompt": "b", "answer": "2"}\n')

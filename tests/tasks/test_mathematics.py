@@ -58,11 +58,21 @@ def test_what_a_parser_might_see_otherwise_is_left_to_it(completion: str, answer
 
 @pytest.mark.parametrize(
     "text",
-    ["1" * 2000, "{" * 41, "10^{10^{10}}", "2^{3^{4^{5}}}", "123456!", "x^{99999999}", "5!!!", "2**100000"],
+    [
+        "1" * 2000,
+        "{" * 13,
+        "1,2," * 40,
+        "10^{10^{10}}",
+        "2^{3^{4^{5}}}",
+        "(x+y)^{300}",
+        "123456!",
+        "x^{9999999}",
+        "5!!!",
+    ],
 )
 def test_traps_are_named_unless_the_answer_is_as_large(text: str) -> None:
     assert find_trap(text, "7") is not None
-    assert find_trap(text, text) is None or text.startswith("{")
+    assert find_trap(text, text) is None
 
 
 @pytest.mark.parametrize("text", ["10^{100}", "2^{2^{3}}", "2^{x^{2}}", "100!", "((((1))))", "10^{-16}", "n^2"])

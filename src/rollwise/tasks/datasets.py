@@ -48,6 +48,8 @@ class DataSpec(BaseModel):
     """Column of ours -> column of the source, such as {prompt: question}; all others keep their names."""
     limit: int | None = Field(None, ge=1)
     """Rows to take; of chains and reasoning-gym, how many to make (default 2048, of the test split 512)."""
+    skip: int = Field(0, ge=0)
+    """Rows to leave out before `limit` is counted, such as those a validation set is made of."""
     shuffle: bool = False
     """Shuffle by `seed` before `limit` is applied."""
     seed: int = Field(0, ge=0)
@@ -75,6 +77,8 @@ class DataSpec(BaseModel):
     def _agree(self) -> DataSpec:
         if self.system_prompt is not None and not self.chat:
             raise ValueError("system_prompt: only conversations have one; set chat: true")
+        if self.skip and (self.source == CHAINS or self.source.startswith(PREFIX)):
+            raise ValueError("skip: procedural rows have no order to skip in; give another seed")
         if self.options and not self.source.startswith(PREFIX):
             raise ValueError(f"options: only sources {PREFIX}... have them; leave them out")
         return self
@@ -102,8 +106,9 @@ def load_rows(spec: DataSpec) -> Dataset:
     rows = _read_source(spec)
     if spec.shuffle:
         rows = rows.shuffle(seed=spec.seed)
-    if spec.limit is not None:
-        rows = rows.select(range(min(spec.limit, len(rows))))
+    if spec.limit is not None or spec.skip:
+        last = len(rows) if spec.limit is None else min(spec.skip + spec.limit, len(rows))
+        rows = rows.select(list(range(spec.skip, last)))
     if len(rows) == 0:
         raise RollwiseError(f"data.source: {spec.source} has no rows in split {spec.split!r}; give one that has")
     rows = _map_columns(rows, spec)

@@ -15,11 +15,17 @@ from rollwise.tasks.extraction import final_answer, last_boxed, plain_latex
 from rollwise.tasks.numeric import read_number
 from rollwise.tasks.verdict import LONGEST, Verdict, failure, is_missing, success, unknown
 
-FORMULA = 1_000
+FORMULA = 600
 """Characters an answer may have, where the row's own is not longer."""
 
-DEPTH = 40
-"""Braces and brackets an answer may nest."""
+DEPTH = 12
+"""Braces and brackets an answer may nest; published ones nest 4."""
+
+PARTS = 60
+"""Commas, signs and column marks an answer may have."""
+
+EXPANSION = 60
+"""Largest power of a bracket."""
 
 POWER = 10_000
 """Largest exponent, and argument of a factorial, that is worked out where the row's own answer has none as large."""
@@ -71,7 +77,7 @@ def judge_mathematics(completion: str, row: Mapping[str, Any]) -> Verdict:
     box = last_boxed(completion[-LONGEST:])
     text = completion[-READ:] if box is None else f"$\\boxed{{{box}}}$"
     text = SCIENTIFIC.sub(r"\1 \\times 10^{\2}", CONTROL.sub(" ", text))
-    if box is None and (trap := find_trap(text, gold, longest=READ)):
+    if box is None and (trap := find_trap(text, gold, longest=READ + 100, deepest=20)):
         return failure(trap)
     expressions = parse_gold(gold)
     if not expressions:
@@ -99,17 +105,20 @@ def parse_gold(answer: str) -> list[Any]:
     return parse(text, fallback_mode="no_fallback", parsing_timeout=None, raise_on_error=True)
 
 
-def find_trap(text: str, gold: str, longest: int = FORMULA) -> str | None:
-    """Why text is no answer to be parsed: too long, too deep, or powers beyond POWER that `gold` has not either."""
-    if len(text) > max(longest + 100, 4 * len(gold)):
+def find_trap(text: str, gold: str, longest: int = FORMULA, deepest: int = DEPTH) -> str | None:
+    """Why text is no answer to be parsed: longer, deeper or of more parts than an answer, or of higher powers.
+
+    What `gold` has itself, or four times of its length and parts, is no trap.
+    """
+    if len(text) > max(longest, 4 * len(gold)):
         return f"too long for an answer ({len(text)} characters)"
-    depth = deepest = 0
-    for mark in re.findall(r"[{}()\[\]]", text):
-        depth += 1 if mark in "{([" else -1
-        deepest = max(deepest, depth)
-    if deepest > DEPTH:
-        return f"nested {deepest} deep"
-    return "a power too large to work out" if _powers(text) > max(POWER, _powers(gold)) else None
+    if (depth := _depth(text)) > max(deepest, _depth(gold)):
+        return f"nested {depth} deep"
+    if longest == FORMULA and _parts(text) > max(PARTS, 4 * _parts(gold)):
+        return f"an answer of {_parts(text)} parts"
+    if _powers(text) > max(POWER, _powers(gold)) or _expansion(text) > max(EXPANSION, _expansion(gold)):
+        return "a power too large to work out"
+    return None
 
 
 def spell(value: Any) -> str:
@@ -151,6 +160,24 @@ def _number_of(value: Any) -> Any:
 
 def _spell_text(text: str) -> str:
     return plain_latex(text)[:200]
+
+
+def _depth(text: str) -> int:
+    depth = deepest = 0
+    for mark in re.findall(r"[{}()\[\]]", text):
+        depth += 1 if mark in "{([" else -1
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _parts(text: str) -> int:
+    return sum(text.count(mark) for mark in ",;+-&")
+
+
+def _expansion(text: str) -> float:
+    """The largest power of a bracket."""
+    powers = re.findall(r"[)\]]\^\{?-?(\d{1,12})", re.sub(r"\s|\\right", "", text))
+    return max(map(float, powers), default=0.0)
 
 
 def _powers(text: str) -> float:

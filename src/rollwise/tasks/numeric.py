@@ -76,7 +76,7 @@ def judge_number(completion: str, row: Mapping[str, Any]) -> Verdict:
         return unknown("the row has no answer")
     right = read_number(str(gold))
     if right is None:
-        right = read_number(final_number(str(gold)[-LONGEST:]) or "")
+        right = _marked_number(str(gold)[-LONGEST:])
     if right is None:
         return unknown("the row's answer is no number")
     text = final_number(completion[-LONGEST:])
@@ -87,6 +87,13 @@ def judge_number(completion: str, row: Mapping[str, Any]) -> Verdict:
         return failure("no number of a reasonable size", text[:40])
     spelled = str(found)[:LARGEST]
     return success("equal numbers", spelled) if found == right else failure("another number", spelled)
+
+
+def _marked_number(text: str) -> Fraction | None:
+    """The number of a worked answer: in its box, after its "####", or the only one in it."""
+    if last_boxed(text) is None and "####" not in text and len(NUMBER.findall(text)) != 1:
+        return None
+    return read_number(final_number(text) or "")
 
 
 def _ratio(over: str, under: str) -> Fraction | None:
