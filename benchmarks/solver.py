@@ -26,6 +26,8 @@ from pathlib import Path
 
 import numpy as np
 
+from rollwise.utilities import UTILITIES
+
 UTILITY = "sum_variance"
 CASES = (
     ("numpy", 3, 24),
@@ -37,6 +39,9 @@ CASES = (
     ("exact", 4, 32),
     ("exact", 5, 40),
 )
+SHARES = ((4, 32), (5, 40), (6, 48))
+"""Steps at which "not mixed first, then lowest variance" is set against the exact optimum of `min_variance`."""
+INDEX_PROMPTS, INDEX_PER_PROMPT, INDEX_ROLLOUTS = 256, (1, 2, 4, 8, 16), 2**18
 SIZES = (128, 256, 512, 1024, 2048, 4096)
 PER_PROMPT, WAVES, STEPS = 8, 4, 9
 
@@ -177,6 +182,53 @@ def run_allocation(utility: str, size: int) -> dict[str, object]:
     }
 
 
+def run_share(prompts: int, budget: int) -> dict[str, object]:
+    """What the look-ahead rule for `min_variance` keeps of the exact optimum, and after one improvement step."""
+    from rollwise.solver import solve
+    from rollwise.solver.minimum import rule_keys
+    from rollwise.solver.policies import evaluate_rule
+    from rollwise.utilities import get_utility
+
+    utility = get_utility("min_variance")
+    best = solve(utility, prompts, budget, keep_values=False).value
+    found = evaluate_rule(utility, prompts, budget, rule_keys(budget))
+    return {
+        "prompts": prompts,
+        "budget": budget,
+        "optimum": best,
+        "rule_share": round(found.value / best, 4),
+        "improved_share": round(found.improved / best, 4),
+    }
+
+
+def run_index(per_prompt: int) -> dict[str, object]:
+    """The index policy for `sum_variance` as a share of the bound, with its standard error, over `INDEX_ROLLOUTS`."""
+    from rollwise.solver.prices import price_bound
+    from rollwise.solver.prompts import PromptStates
+    from rollwise.solver.queue import IndexQueue
+    from rollwise.utilities import get_utility
+
+    utility, size, rng, worth = get_utility(UTILITY), INDEX_PROMPTS, np.random.default_rng(0), []
+    prompts = PromptStates.of(np.ones(size), 1.0, 64)
+    for _ in range(INDEX_ROLLOUTS // (size * per_prompt)):
+        p, s, f = rng.random(size), np.zeros(size, dtype=int), np.zeros(size, dtype=int)
+        queue = IndexQueue(utility, prompts)
+        for _ in range(per_prompt * size):
+            slot = queue.next()
+            hit = bool(rng.random() < p[slot])
+            s[slot], f[slot] = s[slot] + hit, f[slot] + (not hit)
+            queue.observe(slot, hit)
+        worth.append(utility.value(s, f))
+    bound = price_bound(utility, prompts, per_prompt * size).value
+    error = float(np.std(worth, ddof=1) / np.sqrt(len(worth)))
+    return {
+        "prompts": size,
+        "per_prompt": per_prompt,
+        "share_of_bound": round(float(np.mean(worth)) / bound, 4),
+        "standard_error": round(error / bound, 4),
+    }
+
+
 def describe_machine() -> dict[str, object]:
     cpu = next(
         (
@@ -205,8 +257,9 @@ def main() -> None:
     arguments = parser.parse_args()
     if arguments.case:
         kind, name, *numbers = arguments.case
-        done = run_case(name, *map(int, numbers)) if kind == "table" else run_allocation(name, int(numbers[0]))
-        print(json.dumps(done))
+        runs = {"table": run_case, "allocation": run_allocation, "share": run_share, "index": run_index}
+        values = [name, *map(int, numbers)] if kind in ("table", "allocation") else map(int, (name, *numbers))
+        print(json.dumps(runs[kind](*values)))
         return
 
     def start(*case: object) -> dict[str, object]:
@@ -219,9 +272,11 @@ def main() -> None:
     result["tables"] = [start("table", *case) for case in CASES]
     result["allocation"] = [
         start("allocation", utility, size)
-        for utility in ("sum_variance", "sum_max_reward", "sum_squared_advantage", "min_variance")
-        for size in (SIZES if utility == "sum_variance" else (128, 1024, 4096))
+        for utility in (UTILITY, *sorted(set(UTILITIES) - {UTILITY}))
+        for size in (SIZES if utility == UTILITY else (128, 1024, 4096))
     ]
+    result["min_variance_rule"] = [start("share", *case) for case in SHARES]
+    result["index_policy"] = [start("index", per_prompt) for per_prompt in INDEX_PER_PROMPT]
     times = {row["prompts"]: row["cpu_milliseconds_per_step"] for row in result["allocation"][: len(SIZES)]}
     slope = np.polyfit(np.log(list(times)), np.log(list(times.values())), 1)[0]
     result["growth"] = {"cpu_milliseconds_per_step": times, "exponent_of_prompts": round(float(slope), 2)}

@@ -47,6 +47,7 @@ def states(priors, caps):
         ("sum_variance", 64, 0.17868),
         ("sum_max_reward", 32, 0.96970),
         ("sum_max_reward", 64, 64 / 65),
+        ("sum_max_reward", 2048, 0.99940),  # the cap binds nobody
     ],
 )
 @pytest.mark.parametrize("size", [4, 64])
