@@ -479,3 +479,17 @@ def test_many_prompts_are_allocated_in_one_step() -> None:
     wave = step.next_wave()
     assert wave is not None
     assert 0 < wave.counts.sum() < 2 * prompts
+
+
+def test_a_budget_in_tokens_is_kept_by_costs_per_prompt_and_outcome() -> None:
+    costs = np.array([[10.0, 40.0]] * 10 + [[400.0, 1000.0]] * 10)
+    rule = get_allocator("adaroll", utility="sum_variance", token_budget=6000.0)
+    step = new_step(rule, 20, 160, n_min=0, waves=3, expected_cost=costs)
+    while wave := step.next_wave():
+        for rollout in wave.rollouts:
+            right = int(rollout.id[2:]) % 2
+            step.observe(rollout.result(right, tokens=int(costs[int(rollout.prompt_id[1:]), 1 - right])))
+    spent = step.view.tokens_spent
+    record = step.close()
+    assert spent.sum() <= 6000 + 1000, "at most what one rollout may take beyond its expectation"
+    assert record.counts[:10].sum() > record.counts[10:].sum()
