@@ -10,6 +10,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,12 @@ from openai_server import is_right
 
 from rollwise.cli.app import status_of
 from rollwise.cli.evaluate import default_ks, evaluate, read_data
-from rollwise.cli.evaluate_loop import EvaluateConfig, plan_batches
+from rollwise.cli.evaluate_loop import EvaluateConfig, Item, judged, plan_batches
 from rollwise.cli.evaluate_store import EvaluationStore
 from rollwise.tasks.datasets import DataSpec
 from rollwise.tasks.generation import Completion, Endpoint, Sampling
-from rollwise.types import RollwiseError
+from rollwise.tasks.verdict import Verdict
+from rollwise.types import Outcome, RollwiseError
 
 Serve = Callable[..., tuple[str, Path]]
 SUMS = [{"prompt": f"{a}+{a + 1}?", "answer": str(2 * a + 1), "half": a // 6} for a in range(12)]
@@ -234,6 +236,18 @@ def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RollwiseError, match="holds something else"):
         EvaluationStore(tmp_path, {})
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_text_that_no_file_can_hold_is_kept_as_far_as_it_can_be(tmp_path: Path) -> None:
+    verdict: Future[Verdict] = Future()
+    verdict.set_result(Verdict(Outcome.FAILURE, "wrong \udfff", "\ud800"))
+    store = EvaluationStore(tmp_path / "out", {"a": 1})
+    store.add(judged([Item("greedy", 0, 0)], [Completion("caf\u00e9 \ud800\n\x00", 3, True)], [verdict]))
+    store.finish({})
+    (row,) = EvaluationStore(tmp_path / "out", {"a": 1}).in_order()
+    assert row["completion"] == "caf\u00e9 ?\n\x00"
+    assert (row["reason"], row["answer"]) == ("wrong ?", "?")
+    assert pd.read_parquet(tmp_path / "out" / "completions.parquet")["completion"][0] == row["completion"]
 
 
 def test_batches_hold_every_item_once_greedy_first_and_like_lengths_together() -> None:

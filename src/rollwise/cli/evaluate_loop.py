@@ -111,13 +111,18 @@ def judged(
             "kind": item.kind,
             "row": item.row,
             "sample": item.sample,
-            "completion": completion.text,
+            "completion": plain(completion.text),
             "tokens": completion.tokens,
             "ended": completion.ended,
             "outcome": verdict.outcome.value,
-            "reason": verdict.reason,
-            "answer": verdict.answer,
+            "reason": plain(verdict.reason),
+            "answer": None if verdict.answer is None else plain(verdict.answer),
         }
+
+
+def plain(text: str) -> str:
+    """The text with lone surrogates replaced: a server may send them, and no file can hold them."""
+    return text.encode("utf-8", "replace").decode()
 
 
 def plan_batches(config: EvaluateConfig, lengths: Sequence[int]) -> Iterator[list[Item]]:

@@ -70,7 +70,9 @@ class DataSpec(BaseModel):
     @classmethod
     def _no_widths(cls, given: str | None) -> str | None:
         if given is not None and (wide := re.search(r"\{[^{}]*:[^{}]*(?:\d{4,}|\{)[^}]*\}", given)):
-            raise ValueError(f"prompt_template: {wide[0][:40]!r} asks for a width; write columns alone, such as {{prompt}}")
+            raise ValueError(
+                f"prompt_template: {wide[0][:40]!r} asks for a width; write columns alone, such as {{prompt}}"
+            )
         return given
 
     @model_validator(mode="after")
