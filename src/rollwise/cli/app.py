@@ -289,9 +289,10 @@ def doctor(as_json: AsJson = False) -> None:
 
 def add_commands() -> None:
     """Commands whose flags stand in modules of their own."""
-    from rollwise.cli import analyze_flags, evaluate_flags, simulate_flags
+    from rollwise.cli import analyze_flags, evaluate_flags, methods_flags, simulate_flags
 
     app.command("evaluate")(evaluate_flags.evaluate)
+    app.command("methods")(methods_flags.methods)
     app.command("simulate")(simulate_flags.simulate)
     app.add_typer(analyze_flags.app, name="analyze")
 

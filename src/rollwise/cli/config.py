@@ -3,7 +3,7 @@
 model: path/to/model            # a folder, a hub id, or "embedded"
 data: {source: train.jsonl, columns: {prompt: question, answer: answer}}
 rewards: [math_verify]
-method: {allocator: adaroll, utility: min_variance, waves: 4}
+method: {allocator: adaroll, utility: min_variance, waves: 4}      # or the name of a published method: cero
 prompts_per_step: 8
 rollouts_per_prompt: 8
 trainer: {beta: 0.0}            # any further field of TRL's GRPOConfig
@@ -22,6 +22,7 @@ from rollwise.beliefs import prior_source
 from rollwise.beliefs.source import DISCOUNT
 from rollwise.cli.values import short
 from rollwise.cli.yaml_input import MOST_CHARACTERS, load_yaml
+from rollwise.methods import expand, split_names
 from rollwise.objectives import get_objective
 from rollwise.suggest import nearest
 from rollwise.tasks.datasets import DataSpec
@@ -43,8 +44,17 @@ class Settings(BaseModel):
 class MethodSpec(Settings):
     """How a step's rollouts are allocated and weighed; the fields of `RollwiseGRPOConfig` of the same names."""
 
+    preset: str | None = None
+    """A published method (`rollwise methods` lists them); what stands beside it overrides it."""
     allocator: str = "adaroll"
     """`adaroll`, `uniform` (stock GRPO through the same code) or `observe` (stock GRPO, recorded only)."""
+    allocator_settings: dict[str, Any] | None = None
+    selector: str | None = None
+    """Which prompts enter a step: `cero`, `mopps`, `greso`, `resampling` or `package.module:Class`."""
+    selector_settings: dict[str, Any] | None = None
+    curators: list[str] | None = None
+    """Which rollouts train, in order: `replay`, `reuse`, `pods`, `aero`, `balanced`, `codapo`, `dynamic`, `live`."""
+    curator_settings: dict[str, dict[str, Any]] | None = None
     utility: str = "min_variance"
     advantage_form: Literal["raw", "normalised"] = "raw"
     waves: int = Field(4, ge=1, le=MOST)
@@ -62,6 +72,22 @@ class MethodSpec(Settings):
     advantage: str | None = None
     """`grpo`, `grpo_batch` or `dr_grpo`; by default what `scale_rewards` says."""
     block_prompts: int | None = Field(None, ge=1, le=MOST)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _expanded(cls, given: Any) -> Any:
+        if isinstance(given, str):
+            given = {"preset": given}
+        if not isinstance(given, dict):
+            return given
+        whole = expand(given)
+        if whole.pop("labels", "verifier") != "verifier":
+            raise ValueError(
+                "preset optpo labels by majority vote, which needs answers; use it in a loop of one's own"
+            )
+        if isinstance(whole.get("curators"), str):
+            whole["curators"] = list(split_names(whole["curators"]))
+        return whole | ({"preset": given["preset"]} if given.get("preset") else {})
 
     @field_validator("prior", mode="before")
     @classmethod
@@ -137,11 +163,28 @@ class RunConfig(Settings):
         """The arms to train: `arms`, or `method` alone, after uniform where `compare_uniform` asks for it."""
         if self.arms:
             return self.arms
-        chosen = ArmSpec(name=arm_name(self.method.allocator), **self.method.model_dump())
-        if not self.compare_uniform or chosen.allocator == "uniform":
+        chosen = ArmSpec(name=arm_name(self.method.preset or self.method.allocator), **self.method.model_dump())
+        plain = chosen.allocator == "uniform" and not (chosen.preset or chosen.selector or chosen.curators)
+        if not self.compare_uniform or plain:
             return [chosen]
-        shared = self.method.model_dump() | {"allocator": "uniform"}
+        levers = dict.fromkeys(("preset", "allocator_settings", "selector", "selector_settings", "curators"))
+        shared = self.method.model_dump() | levers | {"curator_settings": None, "allocator": "uniform"}
         return [ArmSpec(name="uniform", **shared), chosen]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _gather_levers(cls, given: Any) -> Any:
+        """`selector: ...` and `curator: ...` may stand beside `method`."""
+        if not isinstance(given, dict) or not {"selector", "curator", "curators"} & set(given):
+            return given
+        method = given.get("method") or {}
+        method = dict(method) if isinstance(method, dict) else {"preset": method}
+        for key, name in (("selector", "selector"), ("curator", "curators"), ("curators", "curators")):
+            if given.get(key) is not None:
+                method[name] = given[key]
+        return {key: value for key, value in given.items() if key not in ("selector", "curator", "curators")} | {
+            "method": method
+        }
 
     @model_validator(mode="after")
     def _agree(self) -> RunConfig:

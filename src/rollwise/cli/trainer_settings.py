@@ -11,6 +11,7 @@ from typing import Any
 
 from rollwise.cli.config import ArmSpec, RunConfig
 from rollwise.cli.values import check_finite, read_as
+from rollwise.methods import get_method
 from rollwise.suggest import nearest
 from rollwise.types import RollwiseError
 
@@ -127,7 +128,13 @@ def training_settings(config: RunConfig, arm: ArmSpec, folder: Path) -> dict[str
         "bf16": gpu,
         "gradient_checkpointing": gpu,
     }
-    return settings | arm.model_dump(exclude={"name"}) | given
+    published = {key: value for key, value in preset_options(arm.preset).items() if key not in config.model_fields_set}
+    return settings | published | arm.model_dump(exclude={"name", "preset"}) | given
+
+
+def preset_options(name: str | None) -> dict[str, Any]:
+    """Loss and clipping that a method was published with; what the run's file says itself goes before them."""
+    return dict(get_method(name).trainer) if name else {}
 
 
 def make_config(config: RunConfig, arm: ArmSpec, folder: Path, **changes: Any) -> Any:

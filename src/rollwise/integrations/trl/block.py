@@ -9,6 +9,7 @@ import numpy as np
 import torch
 
 from rollwise.integrations.trl.merge import merge_waves
+from rollwise.integrations.trl.rows import Row, cut_rows
 from rollwise.integrations.trl.scores import Scores
 from rollwise.types import IntArray, StepRecord
 
@@ -41,6 +42,20 @@ class Block:
     def scores(self) -> Scores:
         """Scores of the step, in order of issue."""
         return Scores.join(self._scores)
+
+    def rows(self, ids: Sequence[str], world: int) -> tuple[dict[str, Row], dict[str, int]]:
+        """This process's rows by rollout id, and the process of every row, for the step's rollouts `ids` (n,)."""
+        own: dict[str, Row] = {}
+        lengths = self.scores.lengths
+        for part, places in zip(self._parts, self._places, strict=True):
+            cut = cut_rows(part, [int(lengths[place]) for place in places])
+            own |= {ids[place]: row for place, row in zip(places.tolist(), cut, strict=True)}
+        owners: dict[str, int] = {}
+        first = 0
+        for size in self.wave_sizes:
+            owners |= {ids[first + k]: k * world // size for k in range(size)}
+            first += size
+        return own, owners
 
     def merge(self, record: StepRecord, pad_token_id: int) -> dict[str, Any]:
         """What the trainer trains on: this process's rows, a prompt's side by side, with the record's advantages."""

@@ -96,6 +96,25 @@ class RollwiseGRPOConfig(GRPOConfig):
         default=None,
         metadata={"help": "Prompts per exactly solved block where a step is too large for one table (default 4)."},
     )
+    allocator_settings: dict[str, Any] | None = field(
+        default=None, metadata={"help": "Settings of the rule itself, such as {form: hw} of dars."}
+    )
+    selector: str | None = field(
+        default=None,
+        metadata={"help": "Which prompts enter a step: cero, mopps, greso, resampling, passes or package.module:Class; by "
+                          "default TRL's sampler."},
+    )  # fmt: skip
+    selector_settings: dict[str, Any] | None = field(
+        default=None, metadata={"help": "Settings of the selector, such as {candidates: 4} of mopps."}
+    )
+    curators: list[str] | None = field(
+        default=None,
+        metadata={"help": "Which rollouts train, with what weight, applied in order: replay, reuse, pods, aero, balanced, "
+                          "codapo, dynamic, live or package.module:Class."},
+    )  # fmt: skip
+    curator_settings: dict[str, Any] | None = field(
+        default=None, metadata={"help": "Settings by curator, such as {replay: {share: 0.3}}."}
+    )
     force_waves: bool = field(
         default=False,
         metadata={"help": "Take the wave-and-merge path even where stock generation would do (uniform); for tests."},
@@ -124,6 +143,7 @@ class RollwiseGRPOConfig(GRPOConfig):
             advantage_form=self.advantage_form,
             sequential=self.sequential,
             block_prompts=self.block_prompts,
+            **(self.allocator_settings or {}),
         )
 
 

@@ -40,13 +40,16 @@ class Scores:
         )
 
 
-def report(step: Step, wave: Wave, scores: Scores) -> None:
-    """Tell the step what came back for each of the wave's rollouts."""
+def report(step: Step, wave: Wave, scores: Scores, logprobs: FloatArray | None = None) -> None:
+    """Tell the step what came back for each of the wave's rollouts; `logprobs` (n,) is their summed log-probability."""
     step.observe(
         *(
-            rollout.result(outcome, reward=None if np.isnan(reward) else float(reward), tokens=int(tokens))
-            for rollout, outcome, reward, tokens in zip(
-                wave.rollouts, scores.outcomes, scores.summed, scores.lengths, strict=True
+            rollout.result(
+                scores.outcomes[k],
+                reward=None if np.isnan(scores.summed[k]) else float(scores.summed[k]),
+                tokens=int(scores.lengths[k]),
+                logprob=None if logprobs is None else float(logprobs[k]),
             )
+            for k, rollout in enumerate(wave.rollouts)
         )
     )

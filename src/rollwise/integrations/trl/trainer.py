@@ -29,10 +29,12 @@ from rollwise.integrations.trl.block import Block
 from rollwise.integrations.trl.config import BY_SCALE, RollwiseGRPOConfig
 from rollwise.integrations.trl.dataset import check_prompts, check_rows, with_index
 from rollwise.integrations.trl.judge import Judge
+from rollwise.integrations.trl.levers import Levers, summary
 from rollwise.integrations.trl.outcomes import OutcomeReader
 from rollwise.integrations.trl.prompts import Prompts, gather_prompts
 from rollwise.integrations.trl.resumable import ResumableTrainer
 from rollwise.integrations.trl.rewards import checked
+from rollwise.integrations.trl.rows import ROW_MEAN_LOSSES, SCALE, build_block
 from rollwise.integrations.trl.scores import Scores, report
 from rollwise.integrations.trl.settings import check_same_on_all, settings_of
 from rollwise.integrations.trl.startup import (
@@ -43,6 +45,7 @@ from rollwise.integrations.trl.startup import (
     small_step_warning,
     summary_lines,
 )
+from rollwise.integrations.trl.stop import StopWhenDone
 from rollwise.ledger import Ledger
 from rollwise.step import Step, Wave
 from rollwise.types import RollwiseError, StepRecord
@@ -81,6 +84,7 @@ class RollwiseGRPOTrainer(ResumableTrainer):
             advantage_form=args.advantage_form,
             sequential=args.sequential,
             block_prompts=args.block_prompts,
+            **(args.allocator_settings or {}),
         )
         self._budget = int(args.generation_batch_size)
         self._prompts = self._budget // args.num_generations
@@ -88,6 +92,7 @@ class RollwiseGRPOTrainer(ResumableTrainer):
         rehearse(self._rule, self._prompts, self._budget, args)
         dataset = with_index(train_dataset, args.prompt_id_column)
         check_rows(dataset, self._prompts)
+        self._choice = Levers(args, dataset, self._prompts)
         super().__init__(model, reward_funcs, args, dataset, *positional, **kwargs)
         if isinstance(dataset, Dataset):
             check_prompts(dataset["prompt"][:], self._tokenizer)
@@ -111,7 +116,14 @@ class RollwiseGRPOTrainer(ResumableTrainer):
         """The `StepRecord` of the last generation block, for callbacks and inspection."""
         if self.accelerator.is_main_process:
             warning = small_step_warning(self._rule, self._prompts, self._budget)
-            print("\n".join(summary_lines(args, self._rule, outcomes.source) + warning), flush=True)
+            lines = [*summary_lines(args, self._rule, outcomes.source), *summary(self._choice), *warning]
+            print("\n".join(lines), flush=True)
+        if "payload" in self._choice.needs and not has_relative_positions(self.model.config):
+            raise RollwiseError(
+                "curators: rollouts that train again need a model whose scores do not depend on padding; this one has "
+                "absolute positions"
+            )
+        self.add_callback(StopWhenDone(self))
 
     # -- the two overridden methods ---------------------------------------------------------------------------------
 
@@ -119,13 +131,26 @@ class RollwiseGRPOTrainer(ResumableTrainer):
         """One step: the parent's own block where the rule is uniform, else one call of the parent per wave."""
         if not self.model.training:
             return super()._generate_and_score_completions(inputs)
-        prompts = self._enter(inputs)
-        step = self._open_step(prompts.ids)
-        block = self._make_block(step, prompts)
-        record = self._close(step, block.scores)
-        output = block.merge(record, self._tokenizer.pad_token_id)
-        self._report(record, block)
-        return output
+        further = False
+        while True:
+            prompts = self._enter(inputs, further)
+            further = True
+            if not prompts.ids:
+                self._choice.observe(None)
+                self._block += 1
+                continue
+            step = self._open_step(prompts.ids)
+            block = self._make_block(step, prompts)
+            record = self._close(step, block.scores)
+            output = self._train_on(step, record, block)
+            self._report(record, block)
+            if output is not None:
+                return output
+
+    def _compute_loss(self, model: Any, inputs: dict[str, Any]) -> torch.Tensor:
+        """The parent's loss; where a mean over rows counts masked ones, over those that train."""
+        loss = super()._compute_loss(model, inputs)
+        return loss * inputs[SCALE] if SCALE in inputs and self.loss_type in ROW_MEAN_LOSSES else loss
 
     def _calculate_rewards(
         self, inputs: list[dict[str, Any]], prompts: list[Any], completions: list[Any], completion_ids_list: list[Any]
@@ -143,8 +168,15 @@ class RollwiseGRPOTrainer(ResumableTrainer):
 
     # -- one step ---------------------------------------------------------------------------------------------------
 
-    def _enter(self, inputs: list[dict[str, Any]]) -> Prompts:
-        """Which prompts this step spends its budget on: those TRL's sampler drew."""
+    def _enter(self, inputs: list[dict[str, Any]], further: bool) -> Prompts:
+        """Which prompts this step spends its budget on: the selector's, or those TRL's sampler drew.
+
+        `further` rounds of a block, after one without an update, never take the sampler's prompts again.
+        """
+        rng = np.random.default_rng([self.args.seed, self._block, 41])
+        chosen = self._choice.choose(self._prior, self._prompts, rng, further)
+        if chosen is not None:
+            return chosen
         entered = gather_prompts(inputs, self.args.prompt_id_column, self.num_generations)
         if not isinstance(self.train_dataset, Dataset):
             check_prompts((row["prompt"] for row in entered.rows.values()), self._tokenizer)
@@ -154,20 +186,25 @@ class RollwiseGRPOTrainer(ResumableTrainer):
         if self._ledger is None and self.accelerator.is_main_process:
             self._ledger = Ledger(self.rollwise_folder / "ledger.jsonl")
             self._ledger.rewind(self._block)
+        # fewer prompts than a full step takes get fewer rollouts, in whole multiples of the processes
+        world = self.accelerator.num_processes
+        budget = -(-self.num_generations * len(ids) // world) * world
         return Step(
             ids,
             self._rule,
-            self._budget,
+            min(budget, self._budget),
             rng=np.random.default_rng([self.args.seed, self._block]),
             index=self._block,
             waves=1 if self._in_one_wave else self.args.waves,
             quantum=self.accelerator.num_processes,
-            prior=self._prior.for_step(list(dict.fromkeys(ids))),
+            prior=self._prior.for_step(list(ids) if self._choice.copies else list(dict.fromkeys(ids))),
             n_min=self.args.n_min,
             n_max=self.args.n_max,
             advantage=self.args.advantage or BY_SCALE[self.scale_rewards],
             weighting=self.args.weighting,
             objective=self.args.objective,
+            curators=self._choice.curators,
+            copies=self._choice.copies,
             ledger=self._ledger,
         )
 
@@ -181,7 +218,7 @@ class RollwiseGRPOTrainer(ResumableTrainer):
             rows = [copy.copy(prompts.rows[wave.rollouts[k].prompt_id]) for k in mine]
             block.stock = self._is_stock_layout(step, wave)
             part = self._run_wave(rows, self.num_generations, None) if block.stock else self._run_wave(rows, 1, width)
-            report(step, wave, self._scores)
+            report(step, wave, self._scores, self._behaviour(part) if self._choice.needs else None)
             block.add(part, mine, self._scores)
         return block
 
@@ -202,6 +239,48 @@ class RollwiseGRPOTrainer(ResumableTrainer):
         finally:
             self.num_generations, self.pad_to_multiple_of = kept
 
+    def _behaviour(self, part: dict[str, Any]) -> np.ndarray:
+        """(n,) summed log-probability at generation of the wave's rollouts, of all processes.
+
+        Rows that may train again take theirs along, token by token; where TRL needs none, this costs one forward pass.
+        """
+        logprobs = part.get("sampling_per_token_logps", part.get("old_per_token_logps"))
+        if logprobs is None:
+            ids = torch.cat([part["prompt_ids"], part["completion_ids"]], dim=1)
+            seen = torch.cat([part["prompt_mask"], part["completion_mask"]], dim=1)
+            with torch.no_grad():
+                logprobs = self._get_per_token_logps_and_entropies(
+                    self.model,
+                    ids,
+                    seen,
+                    part["completion_ids"].size(1),
+                    batch_size=self.args.per_device_train_batch_size,
+                )[0]
+            if "payload" in self._choice.needs:
+                part["old_per_token_logps"] = logprobs
+        summed = (logprobs * part["completion_mask"]).sum(1)
+        return self.accelerator.gather(summed).double().cpu().numpy()
+
+    def _train_on(self, step: Step, record: StepRecord, block: Block) -> dict[str, Any] | None:
+        """What the optimizer gets of this round; None where nothing is left to train."""
+        pad = self._tokenizer.pad_token_id
+        whole = len(record.rollouts) == self._budget and record.kept is None and not record.stored
+        if whole and not self._choice.needs:
+            return block.merge(record, pad)
+        ids = [rollout.id for rollout in record.rollouts]
+        own, owners = block.rows(ids, self.accelerator.num_processes)
+        kept = self._choice.payload
+        order = record.trained[np.argsort(record.slots[record.trained], kind="stable")]
+        chosen = [*(ids[place] for place in order), *(row.rollout.id for row in record.stored)]
+        gains = np.array([*record.advantages[order], *(row.advantage for row in record.stored)], dtype=np.float64)
+        output = None
+        if chosen:
+            chunks = self.args.steps_per_generation
+            rows, places = own | kept.rows, owners | kept.owners
+            output = build_block(chosen, gains, places, rows, self.accelerator, chunks, pad)
+        kept.keep(frozenset().union(*(curator.held for curator in self._choice.curators)), own, owners)
+        return output
+
     def _prompt_width(self, rows: dict[str, dict[str, Any]]) -> int | None:
         """Tokens of the step's longest prompt, where padding must not differ between waves; else None."""
         if has_relative_positions(self.model.config):
@@ -218,6 +297,8 @@ class RollwiseGRPOTrainer(ResumableTrainer):
             and bool((wave.counts == self.num_generations).all())
             and self.args.advantage in (None, BY_SCALE[self.scale_rewards])
             and step.view.objective_weights is None
+            and wave.counts.sum() == self._budget
+            and not (self._choice.curators or self._choice.copies)
         )
 
     def _share(self, wave: Wave) -> np.ndarray:
@@ -232,6 +313,7 @@ class RollwiseGRPOTrainer(ResumableTrainer):
             estimator = NormaliseThenSum(scores.columns, self._judge.weights)
         record = step.close(advantage=estimator)
         self._prior.observe(record.prompt_ids, record.successes, record.failures)
+        self._choice.observe(record)
         self._block += 1
         self._spent += int(record.counts.sum())
         self.last_record = record
@@ -245,6 +327,11 @@ class RollwiseGRPOTrainer(ResumableTrainer):
                 f"allocator: {self._rule.name} decided differently on two processes at step {step.index}; "
                 "let it depend on nothing but the view and the generator it is given"
             )
+
+    @property
+    def selection_done(self) -> bool:
+        """Whether the selector has nothing more to select, so that the run ends."""
+        return self._choice.done
 
     @property
     def rollouts_spent(self) -> int:
@@ -281,6 +368,7 @@ class RollwiseGRPOTrainer(ResumableTrainer):
             "seen": sorted(self._judge.outcomes.seen),
             "prior": self._prior.state_dict(),
             "levers": {name: lever.state_dict() for name, lever in self._levers().items()},
+            "payload": self._choice.payload.state_dict(),
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
@@ -288,6 +376,7 @@ class RollwiseGRPOTrainer(ResumableTrainer):
         self._prior.load_state_dict(state["prior"])
         for name, lever in self._levers().items():
             lever.load_state_dict(state["levers"][name])
+        self._choice.payload.load_state_dict(state["payload"], self.accelerator.device)
         self._block, self._spent = state["block"], state["spent"]
         self._judge.outcomes.seen = set(state["seen"])
 
@@ -297,4 +386,5 @@ class RollwiseGRPOTrainer(ResumableTrainer):
 
     def _levers(self) -> dict[str, Any]:
         """The levers that carry something from step to step, by name."""
-        return {name: lever for name, lever in (("allocator", self._rule),) if hasattr(lever, "state_dict")}
+        rule = {"allocator": self._rule} if hasattr(self._rule, "state_dict") else {}
+        return rule | self._choice.parts()
