@@ -4,6 +4,7 @@ uniform
 adaroll:sum_variance
 adaroll:min_variance@waves=8@prior=carried@loss=dapo
 uniform@selector=cero@curator=replay@curator.share=0.3
+cero, preset.aero: published methods with all their levers; the prefix where an allocator has the same name
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from typing import Any
 import numpy as np
 
 from rollwise.advantages import get_advantage
-from rollwise.allocators import Allocator, get_allocator
+from rollwise.allocators import ALLOCATORS, Allocator, get_allocator
 from rollwise.beliefs import prior_source
 from rollwise.curators import Curator, get_curator
-from rollwise.lab.losses import ESTIMATORS, get_loss
+from rollwise.lab.losses import ESTIMATORS, LOSSES, get_loss
 from rollwise.objectives import Objective, get_objective
+from rollwise.presets import PRESETS, Method
 from rollwise.selectors import Selector, get_selector
 from rollwise.suggest import nearest
 from rollwise.types import FloatArray, RollwiseError
@@ -159,6 +161,9 @@ def parse_arm(text: str) -> Arm:
         allocator, utility = "adaroll", allocator
     own: dict[str, Any] = {}
     settings: dict[str, Any] = {"utility": utility} if utility else {}
+    preset = allocator.removeprefix("preset.")
+    if preset in PRESETS and (preset != allocator or preset not in ALLOCATORS):
+        allocator, settings, own = unfold(PRESETS[preset])
     levers: dict[str, dict[str, Any]] = {}
     known = {entry.name for entry in fields(Arm)} - {"name", "allocator", "settings", "lever_settings"}
     for extra in extras:
@@ -183,6 +188,18 @@ def parse_arm(text: str) -> Arm:
         if isinstance(error, RollwiseError):
             raise
         raise RollwiseError(f"methods: {text!r} has a value of the wrong type ({error})") from None
+
+
+def unfold(method: Method) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """A published method's allocator, its settings, and what else of an arm it sets; its loss where the lab has that."""
+    loss = method.trainer.get("loss_type", "grpo")
+    own: dict[str, Any] = {"advantage": method.advantage, "loss": loss if loss in LOSSES else "grpo"}
+    own |= {key: value for key, value in method.step.items() if key in ("prior", "objective")}
+    if method.selector:
+        own["selector"] = method.selector
+    if method.curators:
+        own["curator"] = "/".join(method.curators)
+    return method.allocator, dict(method.allocator_settings), own
 
 
 def parse_arms(text: str) -> tuple[Arm, ...]:

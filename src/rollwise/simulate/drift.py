@@ -9,7 +9,7 @@ import numpy as np
 
 from rollwise.beliefs import fit_prior
 from rollwise.simulate.recorded import RecordedLog
-from rollwise.types import FloatArray, IntArray, RollwiseError, StepRecord
+from rollwise.types import FloatArray, IntArray, Outcome, RollwiseError, StepRecord
 
 
 class Drift(Protocol):
@@ -65,7 +65,12 @@ class GradientDrift:
         pull = np.bincount(record.slots, weights=record.advantages * score, minlength=len(chosen))
         steps = self.rate * pull * len(chosen) / max(1, int(record.counts.sum()))
         shift = np.full(len(rates), self.transfer * steps.mean())
-        shift[chosen] += steps
+        np.add.at(shift, chosen, steps)
+        for row in record.stored:
+            # an earlier rollout pulls where it was made, at the rate its prompt has now
+            place, won = int(row.rollout.prompt_id), float(row.rollout.outcome is Outcome.SUCCESS)
+            pull_again = (row.advantage or 0.0) * (won - rates[place])
+            shift[place] += self.rate * pull_again * len(chosen) / max(1, int(record.counts.sum()))
         odds = np.exp(shift)
         return rates * odds / (1 - rates + rates * odds)
 

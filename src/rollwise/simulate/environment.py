@@ -62,6 +62,15 @@ class Environment:
         self._taken = 0
         self._passes = 0
         self._chosen: IntArray = np.zeros(0, dtype=np.int64)
+        self._visited = 0
+        self.ids = [str(place) for place in range(population)]
+        """Ids of the population, in order."""
+
+    def visit(self, places: IntArray) -> tuple[list[str], FloatArray]:
+        """Ids and rates (B,) of prompts that a selector chose."""
+        self._chosen = places
+        self._visited += len(places)
+        return [self.ids[place] for place in places], self.rates[places]
 
     def open(self, step: int, size: int) -> tuple[list[str], FloatArray]:
         """Ids and rates (B,) of the prompts of the next step.
@@ -88,7 +97,8 @@ class Environment:
     def learn(self, played: Played) -> None:
         """Move the rates after a step."""
         if self.drift is not None:
-            epoch = self._passes - 1 + self._taken / len(self._order)
+            visited = self._visited / len(self.rates)
+            epoch = self._passes - 1 + self._taken / len(self._order) if len(self._order) else visited
             self.rates = self.drift.move(self.rates, self._chosen, played.record, played.success, epoch)
 
 
@@ -107,7 +117,6 @@ def play(
         tokens: length of a success and of a failure.
     """
     sources = _Sources(rates, key, imperfections)
-    slots = {prompt_id: slot for slot, prompt_id in enumerate(step.prompt_ids)}
     running: list[tuple[float, int, Rollout]] = []
     truth: dict[str, bool] = {}
     clock, started, late, spent = 0.0, 0.0, 0, 0.0
@@ -115,14 +124,17 @@ def play(
         late += len(running)
         started = clock
         for rollout in wave.rollouts:
-            success, verdict, duration = sources.next(slots[rollout.prompt_id])
+            slot = step.slot_of[rollout.group_id]
+            success, verdict, duration = sources.next(slot)
             length = tokens[0] if success else tokens[1]
             truth[rollout.id] = success
             spent += length
             if np.isfinite(duration):
                 # for rules that vote: wrong answers take turns among three, so that they need not agree
                 answer = "right" if success else f"wrong-{len(truth) % 3}"
-                back = rollout.result(verdict, answer=answer, tokens=round(length))
+                # a coin is a policy of one logit, and sure of every token it says
+                norm = abs(float(success) - float(rates[slot]))
+                back = rollout.result(verdict, answer=answer, tokens=round(length), logprob=0.0, gradient_norm=norm)
                 heapq.heappush(running, (clock + duration, len(truth), back))
         clock = _wait(step, running, clock, imperfections.patience)
     deadline = imperfections.deadline

@@ -24,7 +24,7 @@ def measure(played: Played) -> dict[str, float]:
     late                        rollouts that came back after the next decision
     """
     record, n, p = played.record, played.record.counts, played.rates
-    trained = int(np.count_nonzero(record.advantages))
+    trained = int(np.count_nonzero(record.advantages)) + len(record.stored)
     known = [row.outcome.value for row in record.rollouts]
     verdicts = np.array([{"success": 1.0, "failure": 0.0}.get(word, np.nan) for word in known])
     judged = ~np.isnan(verdicts)

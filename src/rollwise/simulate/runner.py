@@ -32,8 +32,8 @@ from rollwise.step import Step
 from rollwise.types import RollwiseError
 
 CURVE_POINTS = 100
-_RULES = 6
-"""Seeds the rules' own generators apart from the environment's."""
+_RULES, _CHOICES = 6, 7
+"""Seed the rules' and the selectors' generators apart from the environment's."""
 
 
 @dataclass(frozen=True)
@@ -100,12 +100,28 @@ def run_arm(setting: Setting, method: Method, seed: int, ledger_path: str | Path
     values: dict[str, list[float]] = {}
     curve: list[float] = []
     started, paid = time.perf_counter(), 0
-    for index in range(own.steps):
-        ids, rates = environment.open(index, own.prompts)
+    selector, curators = method.choose_prompts(own.steps, seed), method.choose_rows()
+    if selector is not None and not own.population:
+        raise RollwiseError("population: a selector needs prompts that are met again; give one, such as 256")
+    index = -1
+    while paid < own.steps * own.budget if selector is not None else index < own.steps - 1:
+        index += 1
+        if selector is None:
+            ids, rates = environment.open(index, own.prompts)
+        else:
+            places = selector.select(
+                environment.ids, priors, own.prompts, np.random.default_rng([_CHOICES, seed, index])
+            )
+            if not len(places) and selector.done:
+                break
+            ids, rates = environment.visit(places)
+        if not ids:
+            continue
+        copies = selector is not None and selector.copies
         step = Step(
             ids,
             rule,
-            own.budget,
+            own.budget * len(ids) // own.prompts,
             rng=rng,
             index=index,
             waves=own.waves,
@@ -114,18 +130,22 @@ def run_arm(setting: Setting, method: Method, seed: int, ledger_path: str | Path
             n_max=own.n_max,
             advantage=own.advantage,
             weighting=own.weighting,
+            curators=curators,
+            copies=copies,
             ledger=ledger,
         )
         played = play(step, rates, (seed, index), own.imperfections, own.tokens)
-        priors.observe(ids, played.record.successes, played.record.failures)
+        priors.observe(played.record.prompt_ids, played.record.successes, played.record.failures)
         environment.learn(played)
+        if selector is not None:
+            selector.observe(played.record)
         paid += int(played.record.counts.sum())
         for name, value in measure(played).items():
             values.setdefault(name, []).append(value)
         curve.append(float(environment.rates.mean()) if len(environment.rates) else float("nan"))
     if ledger is not None:
         ledger.close()
-    check_account(method.label, own, rule.saves, paid, None if ledger is None else ledger.paid)
+    check_account(method.label, own, rule.saves or selector is not None, paid, None if ledger is None else ledger.paid)
     means = {name: float(np.mean(column)) for name, column in values.items()}
     if own.drift:
         means |= {"final_rate": curve[-1], "curve_rate": float(np.mean(curve))}
@@ -139,7 +159,7 @@ def run_arm(setting: Setting, method: Method, seed: int, ledger_path: str | Path
         "ledger_paid": None if ledger is None else ledger.paid,
         "seconds": round(time.perf_counter() - started, 3),
         "means": means,
-        "deviations": {name: float(np.std(column, ddof=min(1, own.steps - 1))) for name, column in values.items()},
+        "deviations": {name: float(np.std(column, ddof=min(1, len(column) - 1))) for name, column in values.items()},
         "curve": curve[:: max(1, -(-own.steps // CURVE_POINTS))] if own.drift else [],
     }
 
