@@ -38,7 +38,10 @@ CASES = (
     ("exact", 4, 20),
     ("exact", 4, 32),
     ("exact", 5, 40),
+    ("exact", 6, 48),
 )
+LOOK_UPS = (1, 16, 1024)
+"""Blocks whose decision is looked up in one call."""
 SHARES = ((4, 32), (5, 40), (6, 48))
 """Steps at which "not mixed first, then lowest variance" is set against the exact optimum of `min_variance`."""
 INDEX_PROMPTS, INDEX_PER_PROMPT, INDEX_ROLLOUTS = 256, (1, 2, 4, 8, 16), 2**18
@@ -229,6 +232,27 @@ def run_index(per_prompt: int) -> dict[str, object]:
     }
 
 
+def run_look_up(blocks: int) -> dict[str, object]:
+    """Microseconds of one decision of a solved table of 4 prompts and 32 rollouts, `blocks` states in one call."""
+    from rollwise.solver import solve
+
+    solved, rng = solve(UTILITY, 4, 32), np.random.default_rng(0)
+    s, f = rng.integers(0, 4, (2, blocks, 4))
+    calls, taken = max(1, 20_000 // blocks), []
+    solved.actions(s, f)
+    for _ in range(5):
+        began, used = time.perf_counter(), time.process_time()
+        for _ in range(calls):
+            solved.actions(s, f)
+        taken.append((time.perf_counter() - began, time.process_time() - used))
+    wall, cpu = np.median(taken, axis=0) * 1e6 / (calls * blocks)
+    return {
+        "blocks": blocks,
+        "microseconds_per_decision": round(float(wall), 3),
+        "cpu_microseconds_per_decision": round(float(cpu), 3),
+    }
+
+
 def describe_machine() -> dict[str, object]:
     cpu = next(
         (
@@ -258,6 +282,7 @@ def main() -> None:
     if arguments.case:
         kind, name, *numbers = arguments.case
         runs = {"table": run_case, "allocation": run_allocation, "share": run_share, "index": run_index}
+        runs["look_up"] = run_look_up
         values = [name, *map(int, numbers)] if kind in ("table", "allocation") else map(int, (name, *numbers))
         print(json.dumps(runs[kind](*values)))
         return
@@ -275,6 +300,7 @@ def main() -> None:
         for utility in (UTILITY, *sorted(set(UTILITIES) - {UTILITY}))
         for size in (SIZES if utility == UTILITY else (128, 1024, 4096))
     ]
+    result["look_up"] = [start("look_up", blocks) for blocks in LOOK_UPS]
     result["min_variance_rule"] = [start("share", *case) for case in SHARES]
     result["index_policy"] = [start("index", per_prompt) for per_prompt in INDEX_PER_PROMPT]
     times = {row["prompts"]: row["cpu_milliseconds_per_step"] for row in result["allocation"][: len(SIZES)]}

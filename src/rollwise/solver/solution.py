@@ -50,8 +50,15 @@ class Solution:
 
     def actions(self, successes: ArrayLike, failures: ArrayLike) -> IntArray:
         """(K,) slots for K states, counts [K, B] each; as `action`."""
-        s, f = self._check(successes, failures, spare=1)
-        return _look_up(*self._arrays(), self.space.offsets, self.choices, s, f)
+        s, f = np.asarray(successes, dtype=np.int64), np.asarray(failures, dtype=np.int64)
+        space = self.space
+        if s.ndim == 2 and s.shape == f.shape and s.shape[1] == self.prompts:
+            found, fits = _look_up(
+                space.counts, space.type_n, space.type_of, space.offsets, self.choices, space.cap, self.budget, s, f
+            )
+            if fits:
+                return found
+        raise self._misfit(s, f, spare=1)
 
     def value_at(self, successes: ArrayLike, failures: ArrayLike) -> float:
         """V of counts [B] with the rest of the budget still to spend."""
@@ -111,14 +118,19 @@ class Solution:
     def _check(self, successes: ArrayLike, failures: ArrayLike, spare: int = 0) -> tuple[IntArray, IntArray]:
         s, f = np.asarray(successes, dtype=np.int64), np.asarray(failures, dtype=np.int64)
         if s.ndim != 2 or s.shape != f.shape or s.shape[1] != self.prompts:
-            raise RollwiseError(f"counts have shapes {s.shape}, {f.shape}: this table is for {self.prompts} prompts")
+            raise self._misfit(s, f, spare)
         n = s + f
         if s.size and (min(s.min(), f.min()) < 0 or n.max() > self.space.cap or n.sum(1).max() + spare > self.budget):
-            raise RollwiseError(
-                f"counts are no state to decide in: at least 0 each, at most {self.space.cap} rollouts per prompt "
-                f"and {self.budget - spare} in all"
-            )
+            raise self._misfit(s, f, spare)
         return np.ascontiguousarray(s), np.ascontiguousarray(f)
+
+    def _misfit(self, s: IntArray, f: IntArray, spare: int) -> RollwiseError:
+        if s.ndim != 2 or s.shape != f.shape or s.shape[1] != self.prompts:
+            return RollwiseError(f"counts have shapes {s.shape}, {f.shape}: this table is for {self.prompts} prompts")
+        return RollwiseError(
+            f"counts are no state to decide in: at least 0 each, at most {self.space.cap} rollouts per prompt "
+            f"and {self.budget - spare} in all"
+        )
 
 
 @compile_kernel
@@ -136,21 +148,25 @@ def _evaluate(counts, type_n, type_of, offsets, values, s, f):  # type: ignore[n
 
 
 @compile_kernel
-def _look_up(counts, type_n, type_of, offsets, choices, s, f):  # type: ignore[no-untyped-def]
+def _look_up(counts, type_n, type_of, offsets, choices, cap, budget, s, f):  # type: ignore[no-untyped-def]
+    # states are checked here: the same checks in numpy cost many times the look-up of one state
     prompts = s.shape[1]
-    found = np.empty(s.shape[0], dtype=np.int64)
+    found = np.full(s.shape[0], -1, dtype=np.int64)
     types = np.empty(prompts, dtype=np.int32)
     for row in range(s.shape[0]):
         total = 0
         for i in range(prompts):
+            if s[row, i] < 0 or f[row, i] < 0 or s[row, i] > cap or f[row, i] > cap - s[row, i]:
+                return found, False
             types[i] = type_of[s[row, i], f[row, i]]
             total += s[row, i] + f[row, i]
+        if total >= budget:
+            return found, False
         sort_falling(types)
         bits = np.uint64(choices[offsets[total] + rank_state(counts, type_n, types, total)])
-        found[row] = -1
         for i in range(prompts):
             kind = type_of[s[row, i], f[row, i]]
             for q in range(prompts):
                 if types[q] == kind and (bits >> np.uint64(q)) & np.uint64(1) and found[row] < 0:
                     found[row] = i
-    return found
+    return found, True
