@@ -131,6 +131,25 @@ def test_blocks_are_looked_up_together():
     np.testing.assert_allclose(solved.state_values(s, f), [solved.value_at(*pair) for pair in zip(s, f)])
 
 
+@pytest.mark.parametrize(
+    "counts",
+    [
+        ([[-1, 0]], [[0, 0]]),
+        ([[0, 0]], [[0, -3]]),
+        ([[4, 0]], [[2, 0]]),
+        ([[9, 0]], [[-4, 0]]),
+        ([[2**62, 0]], [[2**62, 0]]),
+        ([[5, 0]], [[0, 5]]),
+        ([[0, 0], [5, 5]], [[0, 0], [0, 0]]),
+    ],
+)
+def test_counts_that_leave_nothing_to_decide_are_refused_wherever_they_stand(counts):
+    table = solve("sum_variance", 2, 10, n_max=5)
+    with pytest.raises(RollwiseError, match="counts are no state to decide in"):
+        table.actions(*counts)
+    assert table.actions(np.zeros((0, 2), int), np.zeros((0, 2), int)).shape == (0,)
+
+
 @pytest.mark.parametrize("name", UTILITIES)
 def test_ties_go_to_fewest_rollouts_then_lowest_slot(name):
     solved = solve(name, 3, 9)
