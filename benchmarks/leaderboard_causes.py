@@ -35,6 +35,7 @@ from rollwise.utilities import UTILITIES
 METHODS = ("min_variance", "sum_variance")
 EDGES = np.array([0.0, 0.03, 0.08, 0.15, 0.25, 0.4, 0.6, 0.75, 0.85, 0.92, 0.97, 1.0])
 """Bins of the true rate."""
+INNER = slice(1, -1)
 DRAWS = 100
 
 
@@ -179,14 +180,11 @@ def separate(
         with multiprocessing.get_context("spawn").Pool(options.jobs) as workers:
             for done, result in enumerate(workers.imap_unordered(run_job, missing), start=1):
                 print(f"  {time.strftime('%H:%M:%S')} {done}/{len(missing)} {result['arm']}", flush=True)
-    found = {job: json.loads(job.path.read_text()) for job in jobs if job.path.exists()}
-    final = {
-        (job.arm.name, job.training.warmup.task, job.training.warmup.seed): result["curve"][-1]["sampled"]
-        for job, result in found.items()
-    }
+    found = [json.loads(job.path.read_text()) for job in jobs if job.path.exists()]
+    final = {(run["arm"], run["task"], run["seed"]): run["curve"][-1]["sampled"] for run in found}
     report: dict[str, Any] = {"curves": known, "arms": {}}
     for arm in arms:
-        own = [result for job, result in found.items() if job.arm.name == arm.name]
+        own = [run for run in found if run["arm"] == arm.name]
         if own:
             report["arms"][arm.name] = {
                 "seeds": len({result["seed"] for result in own}),
@@ -224,12 +222,15 @@ def differences(
 
 
 def realised(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The realised weight and rollouts by bin of the true rate, at a mean over prompts of 1."""
+    """Rollouts of a prompt by bin of the true rate, and the realised weight in the inner bins, at a mean over prompts of 1.
+
+    The outermost bins are left out of the weights: there one rare success stands for 1/p, and noise is all one sees.
+    """
     pushed, met, given = (np.sum([run["audit"][key] for run in results], axis=0) for key in ("pushed", "met", "given"))
-    weight = pushed / np.maximum(met, 1.0)
-    share = met / met.sum()
+    weight, share = pushed[INNER] / np.maximum(met[INNER], 1.0), met[INNER] / met[INNER].sum()
     return {
-        "realised_weight": (weight / (share @ weight)).tolist(),
+        "bins": EDGES.tolist(),
         "rollouts": (given / np.maximum(met, 1.0)).tolist(),
+        "realised_weight": (weight / (share @ weight)).tolist(),
         "share": share.tolist(),
     }
