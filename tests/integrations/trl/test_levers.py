@@ -224,3 +224,8 @@ def test_levers_that_cannot_be_used_are_refused_at_construction(
 ) -> None:
     with pytest.raises(RollwiseError, match=message):
         trainer(model, tmp_path, **changes)
+
+
+def test_advantages_of_several_rewards_are_not_computed_anew(model: str, tmp_path: Path) -> None:
+    with pytest.raises(RollwiseError, match="normalize_then_sum does not go with pods"):
+        trainer(model, tmp_path, curators=["pods"], multi_objective_aggregation="normalize_then_sum")

@@ -56,6 +56,12 @@ class Levers:
             steps = count_blocks(args, len(self._pool), prompts)
             self.selector = get_selector(args.selector, steps=steps, seed=args.seed, **(args.selector_settings or {}))
         check_mix(self.selector, self.curators)
+        regrouping = {"pods", "reuse"} & {curator.name for curator in self.curators}
+        if regrouping and args.multi_objective_aggregation == "normalize_then_sum" and args.advantage is None:
+            raise RollwiseError(
+                f"multi_objective_aggregation: normalize_then_sum does not go with {min(regrouping)}, which computes "
+                "advantages anew over the rows it keeps; use sum_then_normalize"
+            )
         self.warnings = overlaps(self.curators, args.objective)
         self.spare = Passes(args.seed + 1)
         self.payload = Payload()
@@ -106,6 +112,10 @@ class Levers:
             raise RollwiseError(
                 f"curators: {MOST_IDLE} rounds in a row left nothing to train; prompts are too hard or too easy"
             )
+
+    def metrics(self) -> dict[str, float]:
+        """Numbers of the selector; those of the curators stand in the step's record."""
+        return self.selector.metrics() if self.selector is not None else {}
 
     def parts(self) -> dict[str, Any]:
         """What carries state from round to round, by name."""

@@ -1,20 +1,18 @@
 """`RollwiseGRPOTrainer`: TRL's `GRPOTrainer`, whose steps divide their rollouts where they teach most.
 
-Two methods are overridden, both by calling the parent: `_generate_and_score_completions` runs the parent once per wave
-on the rows the step decides, `_calculate_rewards` listens to what the parent scored. Everything else here keeps ids,
-logs and checkpoints true. No allocation mathematics lives in this package.
+Three methods are overridden, all by calling the parent: `_generate_and_score_completions` runs the parent once per wave
+on the rows the step decides, `_calculate_rewards` listens to what the parent scored, `_compute_loss` makes up for masked
+rows. Everything else here keeps ids, logs and checkpoints true. No allocation mathematics lives in this package.
 """
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from accelerate.utils import gather_object
 from datasets import Dataset
 
 from rollwise.advantages import Advantage
@@ -28,14 +26,14 @@ from rollwise.integrations.trl.aggregation import NormaliseThenSum
 from rollwise.integrations.trl.block import Block
 from rollwise.integrations.trl.config import BY_SCALE, RollwiseGRPOConfig
 from rollwise.integrations.trl.dataset import check_prompts, check_rows, with_index
+from rollwise.integrations.trl.generation import WaveTrainer
 from rollwise.integrations.trl.judge import Judge
 from rollwise.integrations.trl.levers import Levers, summary
 from rollwise.integrations.trl.outcomes import OutcomeReader
 from rollwise.integrations.trl.prompts import Prompts, gather_prompts
-from rollwise.integrations.trl.resumable import ResumableTrainer
 from rollwise.integrations.trl.rewards import checked
-from rollwise.integrations.trl.rows import ROW_MEAN_LOSSES, SCALE, build_block
-from rollwise.integrations.trl.scores import Scores, report
+from rollwise.integrations.trl.rows import ROW_MEAN_LOSSES, SCALE
+from rollwise.integrations.trl.scores import Scores
 from rollwise.integrations.trl.settings import check_same_on_all, settings_of
 from rollwise.integrations.trl.startup import (
     check_arguments,
@@ -47,18 +45,17 @@ from rollwise.integrations.trl.startup import (
 )
 from rollwise.integrations.trl.stop import StopWhenDone
 from rollwise.ledger import Ledger
-from rollwise.step import Step, Wave
+from rollwise.step import Step
 from rollwise.types import RollwiseError, StepRecord
 
 
-class RollwiseGRPOTrainer(ResumableTrainer):
+class RollwiseGRPOTrainer(WaveTrainer):
     """`GRPOTrainer` with adaptive rollout allocation; constructed and used exactly like it.
 
     Two arguments more: `outcome`, a callable with a reward function's signature that returns 0, 1 or None, and
     `allocator`, a rule object in place of the named one. Everything else is in `RollwiseGRPOConfig`.
     """
 
-    pad_to_multiple_of: int | None
     reward_funcs: list[Any]
 
     def __init__(
@@ -125,7 +122,7 @@ class RollwiseGRPOTrainer(ResumableTrainer):
             )
         self.add_callback(StopWhenDone(self))
 
-    # -- the two overridden methods ---------------------------------------------------------------------------------
+    # -- the overridden methods -------------------------------------------------------------------------------------
 
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         """One step: the parent's own block where the rule is uniform, else one call of the parent per wave."""
@@ -208,104 +205,6 @@ class RollwiseGRPOTrainer(ResumableTrainer):
             ledger=self._ledger,
         )
 
-    def _make_block(self, step: Step, prompts: Prompts) -> Block:
-        """Generate and score the step's rollouts, wave by wave; this process makes its share of each."""
-        block = Block(self._metrics["train"])
-        width = None if self._in_one_wave else self._prompt_width(prompts.rows)
-        while wave := step.next_wave():
-            self._agree(step, wave)
-            mine = self._share(wave)
-            rows = [copy.copy(prompts.rows[wave.rollouts[k].prompt_id]) for k in mine]
-            block.stock = self._is_stock_layout(step, wave)
-            part = self._run_wave(rows, self.num_generations, None) if block.stock else self._run_wave(rows, 1, width)
-            report(step, wave, self._scores, self._behaviour(part) if self._choice.needs else None)
-            block.add(part, mine, self._scores)
-        return block
-
-    @property
-    def _in_one_wave(self) -> bool:
-        return isinstance(self._rule, Uniform) and not self.args.force_waves
-
-    def _run_wave(self, rows: list[dict[str, Any]], group_size: int, width: int | None) -> dict[str, Any]:
-        """Let the parent generate and score `rows`; its own grouping is made harmless with groups of one.
-
-        `width` makes every wave pad prompts alike: a model with absolute positions would otherwise score the same tokens
-        differently here (old and reference log-probabilities) and in the merged block (the loss).
-        """
-        kept = self.num_generations, self.pad_to_multiple_of
-        self.num_generations, self.pad_to_multiple_of = group_size, width or self.pad_to_multiple_of
-        try:
-            return super()._generate_and_score_completions(rows)
-        finally:
-            self.num_generations, self.pad_to_multiple_of = kept
-
-    def _behaviour(self, part: dict[str, Any]) -> np.ndarray:
-        """(n,) summed log-probability at generation of the wave's rollouts, of all processes.
-
-        Rows that may train again take theirs along, token by token; where TRL needs none, this costs one forward pass.
-        """
-        logprobs = part.get("sampling_per_token_logps", part.get("old_per_token_logps"))
-        if logprobs is None:
-            ids = torch.cat([part["prompt_ids"], part["completion_ids"]], dim=1)
-            seen = torch.cat([part["prompt_mask"], part["completion_mask"]], dim=1)
-            with torch.no_grad():
-                logprobs = self._get_per_token_logps_and_entropies(
-                    self.model,
-                    ids,
-                    seen,
-                    part["completion_ids"].size(1),
-                    batch_size=self.args.per_device_train_batch_size,
-                )[0]
-            if "payload" in self._choice.needs:
-                part["old_per_token_logps"] = logprobs
-        summed = (logprobs * part["completion_mask"]).sum(1)
-        return self.accelerator.gather(summed).double().cpu().numpy()
-
-    def _train_on(self, step: Step, record: StepRecord, block: Block) -> dict[str, Any] | None:
-        """What the optimizer gets of this round; None where nothing is left to train."""
-        pad = self._tokenizer.pad_token_id
-        whole = len(record.rollouts) == self._budget and record.kept is None and not record.stored
-        if whole and not self._choice.needs:
-            return block.merge(record, pad)
-        ids = [rollout.id for rollout in record.rollouts]
-        own, owners = block.rows(ids, self.accelerator.num_processes)
-        kept = self._choice.payload
-        order = record.trained[np.argsort(record.slots[record.trained], kind="stable")]
-        chosen = [*(ids[place] for place in order), *(row.rollout.id for row in record.stored)]
-        gains = np.array([*record.advantages[order], *(row.advantage for row in record.stored)], dtype=np.float64)
-        output = None
-        if chosen:
-            chunks = self.args.steps_per_generation
-            rows, places = own | kept.rows, owners | kept.owners
-            output = build_block(chosen, gains, places, rows, self.accelerator, chunks, pad)
-        kept.keep(frozenset().union(*(curator.held for curator in self._choice.curators)), own, owners)
-        return output
-
-    def _prompt_width(self, rows: dict[str, dict[str, Any]]) -> int | None:
-        """Tokens of the step's longest prompt, where padding must not differ between waves; else None."""
-        if has_relative_positions(self.model.config):
-            return None
-        longest = max(len(ids) for ids in self._tokenize_prompts([row["prompt"] for row in rows.values()])[0])
-        multiple = self.pad_to_multiple_of or 1
-        return -(-longest // multiple) * multiple
-
-    def _is_stock_layout(self, step: Step, wave: Wave) -> bool:
-        """Whether this wave is what TRL makes itself: everything at once, equal groups, its own advantages."""
-        return (
-            wave.index == 0
-            and step.view.budget_left == 0
-            and bool((wave.counts == self.num_generations).all())
-            and self.args.advantage in (None, BY_SCALE[self.scale_rewards])
-            and step.view.objective_weights is None
-            and wave.counts.sum() == self._budget
-            and not (self._choice.curators or self._choice.copies)
-        )
-
-    def _share(self, wave: Wave) -> np.ndarray:
-        """Which of the wave's rollouts this process makes: an equal, contiguous part."""
-        each = len(wave.rollouts) // self.accelerator.num_processes
-        return np.arange(each) + each * self.accelerator.process_index
-
     def _close(self, step: Step, scores: Scores) -> StepRecord:
         """Advantages by group, the record of the step, and what the beliefs learn from it."""
         estimator: Advantage | None = None
@@ -318,15 +217,6 @@ class RollwiseGRPOTrainer(ResumableTrainer):
         self._spent += int(record.counts.sum())
         self.last_record = record
         return record
-
-    def _agree(self, step: Step, wave: Wave) -> None:
-        """Compare the processes' decisions; a difference would send them different ways and hang the run."""
-        decisions = gather_object([(step.view.digest(), wave.counts.tolist())])
-        if any(decision != decisions[0] for decision in decisions):
-            raise RollwiseError(
-                f"allocator: {self._rule.name} decided differently on two processes at step {step.index}; "
-                "let it depend on nothing but the view and the generator it is given"
-            )
 
     @property
     def selection_done(self) -> bool:
@@ -345,7 +235,7 @@ class RollwiseGRPOTrainer(ResumableTrainer):
         if not block.stock:
             logs.rewrite(metrics, block.entries_before, block.wave_sizes, block.scores, self._names, record)
             logs.replace_last(self._logs["advantages"], record.advantages.tolist())
-        for name, value in record.metrics.items():
+        for name, value in (record.metrics | self._choice.metrics()).items():
             metrics[f"rollwise/{name}"].append(value)
         metrics["rollwise/rollouts_spent"] = [float(self._spent)]
         if isinstance(self._rule, Observe):
