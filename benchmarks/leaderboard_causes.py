@@ -36,7 +36,7 @@ METHODS = ("min_variance", "sum_variance")
 EDGES = np.array([0.0, 0.03, 0.08, 0.15, 0.25, 0.4, 0.6, 0.75, 0.85, 0.92, 0.97, 1.0])
 """Bins of the true rate."""
 INNER = slice(1, -1)
-DRAWS = 100
+DRAWS = 40
 
 
 def start_pool(training: Training, tasks: Sequence[str], seeds: Sequence[int] = (0, 1)) -> Pool:

@@ -112,12 +112,18 @@ def draw_dynamics(result: dict[str, Any], path: str | Path) -> None:
 
 
 def draw_curves(results: list[dict[str, Any]], path: str | Path) -> None:
-    """Test accuracy against rollouts spent, a panel per task: the mean over seeds of each arm of the lab."""
+    """Test accuracy against rollouts spent, a panel per task: each arm's mean over the seeds that all arms have."""
     tasks = list(dict.fromkeys(result["task"] for result in results))
     figure, axes = figure_of(1, len(tasks), 5.0, 4.0)
     for panel, task in zip(axes[0], tasks, strict=True):
-        for arm in dict.fromkeys(result["arm"] for result in results if result["task"] == task):
-            curves = [result["curve"] for result in results if (result["task"], result["arm"]) == (task, arm)]
+        own = [result for result in results if result["task"] == task]
+        arms = dict.fromkeys(result["arm"] for result in own)
+        # seeds differ more than arms do, so means over different seeds would mislead
+        seeds = set.intersection(*({run["seed"] for run in own if run["arm"] == arm} for arm in arms))
+        if not seeds:
+            raise RollwiseError(f"folder: the methods share no seed on {task}; run them on the same seeds")
+        for arm in arms:
+            curves = [run["curve"] for run in own if run["arm"] == arm and run["seed"] in seeds]
             length = min(map(len, curves))
             spent = np.mean([[point["rollouts"] for point in curve[:length]] for curve in curves], axis=0)
             mean = np.mean([[point["sampled"] for point in curve[:length]] for curve in curves], axis=0)
