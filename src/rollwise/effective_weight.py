@@ -11,7 +11,7 @@ weighs prompts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,6 +102,8 @@ def measured_weight(
     seed: int = 0,
     draws: int = 200,
     fewest: int = 50,
+    together: int = 1,
+    played: Sequence[tuple[StepRecord, IntArray]] = (),
     advantage: str | Advantage = "dr_grpo",
     prior: tuple[float, float] = FLAT,
     **settings: Any,
@@ -114,6 +116,10 @@ def measured_weight(
 
     Args:
         prompts, per_prompt: B and G; the budget is B x G.
+        together: prompts at rates met too rarely that share a step of their own. More is quicker, and further from a step
+            of the pool's: 8 of 32 lower w(0.01) of sum_variance from 15.6 to 13.9 under Beta(1,1).
+        played: steps played before with the same rule and settings, each with its prompts' places (B,) in the pool; they
+            count beside the `draws` that are played here.
         settings: further arguments of `Step`: `waves`, `n_min`, `n_max`, `weighting`, ...
 
     Raises:
@@ -130,9 +136,12 @@ def measured_weight(
     scores: list[FloatArray] = []
     counts: list[IntArray] = []
 
-    def play(drawn: IntArray, counted: slice) -> None:
+    def play(drawn: IntArray, counted: IntArray | slice) -> None:
         coins = pool.rates[drawn]
         record = play_coins(allocator, coins, per_prompt, rng, advantage=advantage, prior=prior, **settings)
+        count(record, coins, drawn, counted)
+
+    def count(record: StepRecord, coins: FloatArray, drawn: IntArray, counted: IntArray | slice) -> None:
         where = place[drawn][counted]
         usable = where >= 0
         for sums, advantages in ((gains, record.advantages), (scores, np.ones(len(record.rollouts)))):
@@ -140,15 +149,18 @@ def measured_weight(
             sums.append(np.bincount(where[usable], weights=values, minlength=len(rates)).astype(np.float64))
         counts.append(np.bincount(where[usable], minlength=len(rates)))
 
+    for record, drawn in played:
+        count(record, pool.rates[drawn], drawn, slice(None))
     for _ in range(draws):
         play(rng.choice(len(pool.rates), size=prompts, p=pool.shares), slice(None))
-    rare = np.flatnonzero(np.sum(counts, axis=0) < fewest) if draws else np.arange(len(rates))
-    for k in rare:
-        for _ in range(fewest):
-            drawn = rng.choice(len(pool.rates), size=prompts, p=pool.shares)
-            slot = int(rng.integers(prompts))
-            drawn[slot] = np.flatnonzero(inside)[k]
-            play(drawn, slice(slot, slot + 1))
+    rare = np.flatnonzero(np.sum(counts, axis=0) < fewest) if counts else np.arange(len(rates))
+    wanted = np.tile(np.flatnonzero(inside)[rare], fewest)
+    for start in range(0, len(wanted), together):
+        chosen = wanted[start : start + together]
+        drawn = rng.choice(len(pool.rates), size=prompts, p=pool.shares)
+        slots = rng.permutation(prompts)[: len(chosen)]
+        drawn[slots] = chosen
+        play(drawn, slots)
     gain, score, met = np.array(gains), np.array(scores), np.array(counts)
     seen = met.sum(axis=0)
     with np.errstate(invalid="ignore", divide="ignore"):

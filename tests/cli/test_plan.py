@@ -92,7 +92,7 @@ def test_the_verdict_calls_lower_or_higher_only_what_lies_beyond_the_interval() 
 
 
 def test_a_plan_judges_adaptive_methods_though_uniform_was_not_asked_for() -> None:
-    found = plan.run(**SMALL | {"methods": ("sum_variance",), "draws": 60})
+    found = plan.run(**SMALL | {"methods": ("sum_variance",), "draws": 240})
     assert found["verdicts"][0].startswith("sum_variance against uniform: dead prompts lower (")
     assert "against 22.2%)" in found["verdicts"][0]
 

@@ -162,6 +162,7 @@ def test_interrupting_stops_the_arms_and_says_so(tmp_path: Path, ending: signal.
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(ending, signal.SIG_DFL),  # a shell's background jobs ignore Ctrl-C
     )
     metrics = tmp_path / "out" / "adaroll" / "metrics.jsonl"
     deadline = time.monotonic() + 400

@@ -28,7 +28,7 @@ EDGES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.9
 QUANTILES = (0, 25, 50, 75, 90, 100)
 SHARES = ("dead_prompt_share", "informative_rollout_share", "unsolved_share")
 SMALL_GROUP = 4
-FEWEST = 50
+FEWEST = 32
 """Times a rate is met before its w(p) is believed."""
 
 
@@ -126,20 +126,26 @@ def look(
             "weight": as_lists(exact_weight(rollouts, kept, advantage)),
         }
     rng = np.random.default_rng(seed)
-    records = [play_coins(rule, pool.draw(prompts, rng), rollouts, rng, **settings) for _ in range(steps)]
+    drawn = [rng.choice(len(inside.rates), size=prompts, p=inside.shares) for _ in range(steps)]
+    records = [play_coins(rule, inside.rates[at], rollouts, rng, advantage=advantage, **settings) for at in drawn]
     values = {name: np.array([record.metrics[name] for record in records]) for name in SHARES}
     sizes = np.concatenate([record.counts for record in records])
+    # what a mean rate in place of a bin's rates costs uniform allocation, where it is known, is made good for all
+    whole, binned = uniform_shares(pool, rollouts), uniform_shares(inside, rollouts)
+    lost = {name: whole[name] - binned[name] for name in SHARES}
     curve = None
     if ((inside.rates > 0) & (inside.rates < 1)).any():
         sizing: dict[str, Any] = {
             "prompts": prompts,
             "per_prompt": rollouts,
-            "draws": steps,
+            "draws": 0,  # the steps above count
+            "played": list(zip(records, drawn, strict=True)),
             "fewest": min(steps, FEWEST),
+            "together": max(1, prompts // 16),
         }
         curve = measured_weight(rule, inside, seed=seed, advantage=advantage, **sizing, **settings)
     return {
-        **{name: float(x.mean()) for name, x in values.items()},
+        **{name: float(np.clip(x.mean() + lost[name], 0, 1)) for name, x in values.items()},
         "standard_error": {name: float(x.std() / np.sqrt(len(x))) for name, x in values.items()},
         "n": {str(q): float(np.percentile(sizes, q)) for q in QUANTILES},
         "n_shares": {str(n): float((sizes == n).mean()) for n in np.unique(sizes)},
