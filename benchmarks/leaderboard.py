@@ -6,7 +6,7 @@ Stages: screen, weights, settings, choose, confirm, causes, shapes, curves, fina
 not run again, so the command goes on where it stopped; `--summary` runs nothing and sums up what is there. Chosen on two
 tasks and seeds 0 to 9; confirmed once on a third task and seeds 10 to 24. Results: benchmarks/results/leaderboard.json, one
 line a run in leaderboard_runs.jsonl, figures beside them. Some four hours of two cores from nothing, estimated:
-the committed 650 runs, which lack 16x8, finalists and sequential, took 1 h 47 min on a shared machine.
+the committed 640 runs, which lack 16x8, finalists and sequential, took 1 h 47 min on a shared machine.
 """
 
 from __future__ import annotations
