@@ -98,7 +98,8 @@ def seconds_per_step(arm: str, model: str, size: dict[str, int], steps: int, dev
         if arm == "stock":
             trainer: Any = GRPOTrainer(model, half, GRPOConfig(**shape), data)
         else:
-            method = {"allocator": "uniform"} if arm == "uniform" else {"utility": "min_variance", "waves": ARMS[arm]}
+            adaptive = {"allocator": "adaroll", "utility": "min_variance", "waves": ARMS[arm]}
+            method = {"allocator": "uniform"} if arm == "uniform" else adaptive
             trainer = RollwiseGRPOTrainer(model, half, RollwiseGRPOConfig(**shape, **method), data)
         stamps: list[float] = []
 

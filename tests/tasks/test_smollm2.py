@@ -63,6 +63,7 @@ def test_it_trains_on_word_problems(smollm2: Path, data_folder: Path, tmp_path: 
         gradient_checkpointing=False,
         per_device_train_batch_size=6,
         num_generations=3,
+        allocator="adaroll",
         waves=2,
         outcome="math_verify",
         max_completion_length=48,

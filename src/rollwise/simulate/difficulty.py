@@ -67,7 +67,7 @@ def sample_first_solved(draw: Draw, prompts: int, limit: int = 128) -> tuple[Dif
         if len(open_):
             wins = np.asarray(draw(open_, end - low), dtype=bool)
             spent += wins.size
-            hit = wins.any(axis=1)
+            hit = np.asarray(wins.any(axis=1))
             solved[open_[hit]] = low + 1 + wins[hit].argmax(axis=1)
         shares.append(hit.sum() / prompts)
         low = end

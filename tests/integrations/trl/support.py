@@ -208,7 +208,7 @@ def stock(folder: Path, **changes: Any) -> GRPOConfig:
 
 
 def rollwise(folder: Path, **changes: Any) -> RollwiseGRPOConfig:
-    return RollwiseGRPOConfig(**settings(folder, **changes))
+    return RollwiseGRPOConfig(**settings(folder, **{"allocator": "adaroll", **changes}))
 
 
 flatten = itertools.chain.from_iterable

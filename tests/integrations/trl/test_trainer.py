@@ -365,6 +365,14 @@ def test_a_faulty_reward_function_is_named(model: str, tmp_path: Path, returned:
 # -- refusals ------------------------------------------------------------------------------------------------------
 
 
+def test_the_default_trains_like_stock_and_reports(model: str, tmp_path: Path) -> None:
+    plain = train(GRPOTrainer, stock(tmp_path / "stock"), model)
+    found = train(RollwiseGRPOTrainer, RollwiseGRPOConfig(**settings(tmp_path / "ours")), model)
+    assert same(found["parameters"], plain["parameters"])
+    logged = [key for entry in found["trainer"].state.log_history for key in entry]
+    assert "rollwise/would/min_variance/dead_prompt_share" in logged
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

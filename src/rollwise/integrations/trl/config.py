@@ -15,6 +15,7 @@ from rollwise.beliefs import prior_source
 from rollwise.beliefs.source import DISCOUNT
 from rollwise.objectives import get_objective
 from rollwise.types import RollwiseError
+from rollwise.utilities import get_utility
 from rollwise.weighting import check_weighting
 
 BY_SCALE = {"group": "grpo", "batch": "grpo_batch", "none": "dr_grpo"}
@@ -30,9 +31,9 @@ class RollwiseGRPOConfig(GRPOConfig):
     """
 
     allocator: str = field(
-        default="adaroll",
-        metadata={"help": "Rule that divides a step's rollouts: adaroll, uniform, or observe (trains like uniform and "
-                          "reports what the adaptive rules would have changed)."},
+        default="observe",
+        metadata={"help": "Rule that divides a step's rollouts: observe (trains like uniform and reports what the adaptive "
+                          "rules would have changed), uniform, adaroll, another name, or package.module:Class."},
     )  # fmt: skip
     utility: str = field(
         default="min_variance",
@@ -130,6 +131,7 @@ class RollwiseGRPOConfig(GRPOConfig):
         super().__post_init__()
         prior_source(self.prior, discount=self.prior_discount)
         get_objective(self.objective)
+        get_utility(self.utility, self.advantage_form)
         check_weighting(self.weighting)
         if self.advantage is not None:
             get_advantage(self.advantage)
