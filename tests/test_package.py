@@ -80,3 +80,9 @@ def test_what_the_readme_points_at_is_there(repository: Path, name: str) -> None
 def test_continuous_integration_runs_the_test_command_of_the_readme(repository: Path) -> None:
     assert "exec make test" in (repository / ".ci" / "run").read_text()
     assert "make test" in (repository / "README.md").read_text()
+
+
+def test_test_modules_outside_packages_have_names_of_their_own(repository: Path) -> None:
+    paths = [path for path in (repository / "tests").rglob("test_*.py") if not (path.parent / "__init__.py").exists()]
+    names = [path.name for path in paths]
+    assert sorted(names) == sorted(set(names)), "pytest imports such modules by their bare name"

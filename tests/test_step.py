@@ -288,6 +288,16 @@ def resume(tmp_path: Path, **changes: Any) -> None:
         assert ledger.paid == wave.counts.sum(), "nothing is paid for on a ledger of another run"
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, "much", None])
+def test_a_metric_that_is_no_number_stops_before_anything_is_paid(value: Any) -> None:
+    class Boastful(Uniform):
+        def metrics(self) -> dict[str, float]:
+            return {"score": value}
+
+    with pytest.raises(RollwiseError, match="^allocator uniform: metric 'score' is "):
+        Step(["a", "b"], Boastful(), 4, rng=np.random.default_rng(0))
+
+
 @pytest.mark.parametrize(
     "changes",
     [
@@ -301,7 +311,7 @@ def resume(tmp_path: Path, **changes: Any) -> None:
         {"objective": "log"},
         {"allocator": Scripted([3, 0, 0])},
     ],
-    ids=str,
+    ids=lambda changes: next(iter(changes)),
 )
 def test_the_ledger_of_another_run_is_refused(tmp_path: Path, changes: dict[str, Any]) -> None:
     with pytest.raises(RollwiseError, match=r"^ledger: .*l\.jsonl holds another wave 0 of step 0 .*new ledger$"):

@@ -101,6 +101,19 @@ def unmet_minimum(view: StepView, counts: IntArray) -> str | None:
     )
 
 
+def rule_metrics(allocator: Allocator) -> dict[str, float]:
+    """The numbers a rule reports of itself.
+
+    Raises:
+        RollwiseError: naming the rule, where one is no finite number: no log and no ledger line can hold it.
+    """
+    found = dict(allocator.metrics())
+    for key, value in found.items():
+        if not isinstance(value, (int, float, np.integer, np.floating)) or not np.isfinite(value):
+            raise RollwiseError(f"allocator {allocator.name}: metric {key!r} is {value!r}; give a finite number")
+    return {str(key): float(value) for key, value in found.items()}
+
+
 def check_result(issued: Rollout, rollout: Rollout) -> None:
     """Raise `RollwiseError` unless what came back is the rollout that was `issued`, with a reward and tokens to count."""
     if (rollout.prompt_id, rollout.group_id) != (issued.prompt_id, issued.group_id):

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from rollwise.advantages import Advantage, get_advantage
 from rollwise.allocators.base import Allocator
 from rollwise.beliefs import FLAT, check_priors
-from rollwise.contract import check_costs, check_counts, check_result, check_step
+from rollwise.contract import check_costs, check_counts, check_result, check_step, rule_metrics
 from rollwise.curation import weigh_rows
 from rollwise.curators import Curator
 from rollwise.groups import name_groups
@@ -100,6 +100,7 @@ class Step:
         cap = UNLIMITED if n_max is None else n_max
         check_step(asked.total(), budget, waves, quantum, n_min, cap)
         check_weighting(weighting)
+        rule_metrics(allocator)
         check_labels(labels)
         self.index = index
         self.budget = int(budget)
@@ -238,7 +239,7 @@ class Step:
                 "waves": float(self._wave),
                 "lost": float(len(lost)),
                 **label_metrics,
-                **self._allocator.metrics(),
+                **rule_metrics(self._allocator),
             },
         )
         record = weigh_rows(record, self._curators, advantage or self._advantage, self._weighting, self._rng)

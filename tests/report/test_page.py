@@ -56,6 +56,16 @@ def test_a_failed_run_reports_as_far_as_it_got(finished_run: Path, tmp_path: Pat
     assert page.count("<svg") == 2  # no adaptive arm, so no allocation to show
 
 
+def test_arms_that_did_not_spend_alike_are_not_said_to(finished_run: Path, tmp_path: Path) -> None:
+    assert "spend the same number of rollouts" in write(finished_run).read_text()
+    copy = shutil.copytree(finished_run, tmp_path / "copy")
+    record = json.loads((copy / "run.json").read_text())
+    record["arms"]["adaroll"]["rollouts_spent"] -= 8
+    (copy / "run.json").write_text(json.dumps(record))
+    page = write(copy).read_text()
+    assert "did not spend the same number" in page and "and spend the same" not in page
+
+
 def test_accuracy_carries_its_standard_error_over_prompts() -> None:
     cells = evaluation_cells({"prompts": 100.0, "greedy": 0.5, "sampled": 0.9})
     assert cells["greedy"] == "0.500" and cells["greedy_error"] == "± 0.050"

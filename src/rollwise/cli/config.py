@@ -35,6 +35,10 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$"
 """Of a run or an arm: a folder is called so."""
 
 
+FILES = ("config.yaml", "run.json", "run.json.tmp", "report.html")
+"""Names in a run folder that no arm may have."""
+
+
 class Settings(BaseModel):
     """A mapping that refuses keys it does not know, and numbers that are none."""
 
@@ -107,6 +111,13 @@ class ArmSpec(MethodSpec):
     """One arm of a comparison: a method under a name."""
 
     name: str = Field(pattern=NAME)
+
+    @field_validator("name")
+    @classmethod
+    def _free(cls, given: str) -> str:
+        if given in FILES:
+            raise ValueError(f"{given} is a file of every run folder; give the arm another name")
+        return given
 
 
 class EvaluationSpec(Settings):

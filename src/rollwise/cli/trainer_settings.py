@@ -40,6 +40,13 @@ CHOICES = {
 """Words that TRL reads only when the first loss is computed."""
 FEWEST = {"num_iterations": 1, "logging_steps": 1, "dataloader_num_workers": 0, "beta": 0}
 """Numbers below which TRL trains nothing, logs nothing, or fails in mid-run."""
+MOST = {"top_p": 1, "min_p": 1}
+UNFIT = {
+    "resume_from_checkpoint": "a run starts anew in a folder of its own; resume from a script of your own",
+    "push_to_hub": "a run uploads nothing; upload its model/ folder afterwards",
+    "num_train_epochs": "set steps at the top level, a run's length",
+}
+"""Fields that a run would not obey, and what to do instead."""
 EVALUATION = ("eval_strategy", "do_eval", "eval_on_start")
 
 
@@ -67,10 +74,18 @@ def read_trainer_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
             raise RollwiseError(f"trainer.{field}: set it under method instead")
         if field not in known:
             raise RollwiseError(f"trainer.{field}: TRL's GRPOConfig has no such field; {nearest(field, known)}")
+        if field in UNFIT and value is not None and value is not False:
+            raise RollwiseError(f"trainer.{field}: {UNFIT[field]}")
         check_finite(value, f"trainer.{field}")
         found[field] = read_as(known[field], value, f"trainer.{field}")
         if field in FEWEST and found[field] is not None and found[field] < FEWEST[field]:
             raise RollwiseError(f"trainer.{field}: {value}; give {FEWEST[field]} or more")
+        if field in MOST and found[field] is not None and not 0 <= found[field] <= MOST[field]:
+            raise RollwiseError(f"trainer.{field}: {value}; give a number from 0 to {MOST[field]}")
+        if field == "generation_kwargs" and "num_return_sequences" in (found[field] or {}):
+            raise RollwiseError(
+                f"trainer.{field}.num_return_sequences: set rollouts_per_prompt at the top level instead"
+            )
         if field in EVALUATION and str(found[field]) not in ("no", "False"):
             raise RollwiseError(f"trainer.{field}: a run is evaluated before and after training; leave it out")
     return found

@@ -52,6 +52,7 @@ def render(run: RunData) -> str:
         allocation=figures.allocation_figure(run.arms, group) if adaptive else "",
         colours=figures.colours(run.arms),
         several=len(run.arms) > 1,
+        equal=len({spent(arm) for arm in run.arms}) == 1,
         seed=run.config["seed"],
     )
 
@@ -73,18 +74,22 @@ def arm_row(arm: ArmData, run: RunData) -> dict[str, Any]:
     if arm.adaptive:
         decisions = "sequential" if method["sequential"] else f"{method['waves']} waves"
         rule = f"{method['utility']}, {decisions}, n ≥ {method['n_min']}, weighed {weighting}"
-    spent = arm.result.get("rollouts_spent") or arm.metrics[-1].get("rollwise/rollouts_spent", 0)
     seconds = arm.result.get("seconds") or arm.metrics[-1].get("seconds")
     return {
         "name": arm.name,
         "rule": rule,
-        "spent": f"{int(spent):,}",
+        "spent": f"{spent(arm):,}",
         "seconds": f"{seconds:.0f}" if seconds is not None else "–",
         "dead": percent(arm.series("dead_prompt_share")[1]),
         "informative": percent(arm.series("informative_rollout_share")[1]),
         "largest": f"{int(arm.n.max())}" if len(arm.n) else "–",
         **evaluation_cells(arm.result.get("after")),
     }
+
+
+def spent(arm: ArmData) -> int:
+    """Rollouts the arm spent, or had spent when its last line was written."""
+    return int(arm.result.get("rollouts_spent") or arm.metrics[-1].get("rollwise/rollouts_spent", 0))
 
 
 def evaluation_cells(evaluation: dict[str, Any] | None) -> dict[str, str]:

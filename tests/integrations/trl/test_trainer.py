@@ -14,7 +14,7 @@ from peft import LoraConfig
 from trl import GRPOTrainer
 
 from rollwise.integrations.trl import RollwiseGRPOConfig, RollwiseGRPOTrainer
-from rollwise.types import RollwiseError
+from rollwise.types import IntArray, RollwiseError, StepView
 from tests.integrations.trl.support import (
     RecordedRollwise,
     RecordedStock,
@@ -363,6 +363,17 @@ def test_a_faulty_reward_function_is_named(model: str, tmp_path: Path, returned:
 
 
 # -- refusals ------------------------------------------------------------------------------------------------------
+
+
+def test_a_rule_that_saves_everything_is_named(model: str, tmp_path: Path) -> None:
+    class Miser(OneTakesAll):
+        name, saves = "miser", True
+
+        def next_wave(self, view: StepView, rng: Any) -> IntArray:
+            return np.zeros(view.size, dtype=np.int64)
+
+    with pytest.raises(RollwiseError, match="^allocator: miser gave step 0 no rollout"):
+        train(RollwiseGRPOTrainer, rollwise(tmp_path, n_min=0), model, allocator=Miser())
 
 
 def test_the_default_trains_like_stock_and_reports(model: str, tmp_path: Path) -> None:

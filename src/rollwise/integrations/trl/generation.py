@@ -44,6 +44,11 @@ class WaveTrainer(ResumableTrainer):
             part = self._run_wave(rows, self.num_generations, None) if block.stock else self._run_wave(rows, 1, width)
             report(step, wave, self._scores, self._behaviour(part) if self._choice.needs else None)
             block.add(part, mine, self._scores)
+        if not block.wave_sizes:
+            raise RollwiseError(
+                f"allocator: {self._rule.name} gave step {step.index} no rollout, and a step of the trainer needs some; "
+                "set n_min to 1 or more"
+            )
         return block
 
     def _run_wave(self, rows: list[dict[str, Any]], group_size: int, width: int | None) -> dict[str, Any]:
