@@ -30,7 +30,7 @@ FIND_PYTHON = for p in python3.11 python3.12 python3.13 python3; do \
 
 comma := ,
 define install
-	python=$$($(FIND_PYTHON)); echo "installing rollwise[$(1)] into $(VENV) with $$python: a few minutes, without output"; \
+	@python=$$($(FIND_PYTHON)); echo "installing rollwise[$(1)] into $(VENV) with $$python: a few minutes, without output"; \
 	$$python -m venv $(VENV); \
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[$(1)]'
 endef
@@ -51,7 +51,7 @@ $(INSTALLED_DEMO): pyproject.toml constraints.txt
 	$(call install,train$(comma)report)
 	touch $@
 
-demo: $(INSTALLED_DEMO) ## uniform and adaptive allocation side by side on the embedded model (about three minutes on two cores)
+demo: $(INSTALLED_DEMO) ## uniform and adaptive allocation side by side on the embedded model (two to three minutes on two cores)
 	@echo "training twice from the same model, seed and budget: uniform and adaptive allocation, side by side"
 	$(BIN)/rollwise train
 

@@ -75,6 +75,11 @@ COVERED: dict[str, Callable[[Path, Path], None]] = {
     "rollwise solve --utility min_variance --prompts 4 --budget 32": ends_well(
         "solve", "--utility", "min_variance", "--prompts", "4", "--budget", "32"
     ),
+    "rollwise methods": ends_well("methods"),
+    "rollwise evaluate --help": ends_well("evaluate", "--help"),
+    "rollwise simulate --help": ends_well("simulate", "--help"),
+    "rollwise lab --help": ends_well("lab", "--help"),
+    "rollwise analyze --help": ends_well("analyze", "--help"),
     "rollwise doctor": ends_well("doctor"),
     "rollwise --version": ends_well("--version"),
 }
