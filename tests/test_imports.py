@@ -14,14 +14,14 @@ from rollwise.types import RollwiseError
 
 @pytest.fixture(autouse=True)
 def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "my_rules.py").write_text("NUMBER = 1\ndef score(completions):\n    return [1.0]\n")
+    (tmp_path / "own_rewards_module.py").write_text("NUMBER = 1\ndef score(completions):\n    return [1.0]\n")
     (tmp_path / "needy_rules.py").write_text("import an_absent_package\n")
     (tmp_path / "broken_rules.py").write_text("raise OSError('no disk\\nat all')\n")
     monkeypatch.chdir(tmp_path)
 
 
 def test_modules_in_the_working_directory_are_found() -> None:
-    assert load_function("my_rules:score", "rewards")([]) == [1.0]
+    assert load_function("own_rewards_module:score", "rewards")([]) == [1.0]
 
 
 def test_a_missing_module_is_said_with_the_folder_it_was_looked_for_in(tmp_path: Path) -> None:
@@ -33,15 +33,15 @@ def test_a_missing_module_is_said_with_the_folder_it_was_looked_for_in(tmp_path:
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("my_rules:scor", "^rewards: 'my_rules' has no function 'scor'; did you mean 'score'"),
-        ("my_rules:NUMBER", "^rewards: 'my_rules' has no function 'NUMBER'"),
+        ("own_rewards_module:scor", "^rewards: 'own_rewards_module' has no function 'scor'; did you mean 'score'"),
+        ("own_rewards_module:NUMBER", "^rewards: 'own_rewards_module' has no function 'NUMBER'"),
         ("absent:score", "^rewards: 'absent:score': no module 'absent' in the working directory .*'module:function'"),
         ("absent.deep:score", "no module 'absent' in"),
         ("os.absent:score", "no module 'os.absent' in"),
         ("needy_rules:score", "^rewards: 'needy_rules:score': the module imports 'an_absent_package', which is not"),
         ("broken_rules:score", "^rewards: 'broken_rules:score': OSError: no disk; give 'module:function'"),
         (":score", "^rewards: ':score': ValueError"),
-        ("my_rules:", "^rewards: 'my_rules' has no function ''"),
+        ("own_rewards_module:", "^rewards: 'own_rewards_module' has no function ''"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(path: str, message: str) -> None:

@@ -47,13 +47,13 @@ def test_an_unknown_setting_of_a_rule_is_named():
 
 
 def test_a_rule_of_ones_own_is_named_by_its_address(tmp_path, monkeypatch):
-    (tmp_path / "my_rules.py").write_text(
+    (tmp_path / "my_simulated_rules.py").write_text(
         "from rollwise.allocators.uniform import Uniform\n\n\n"
         "class Mine(Uniform):\n    def __init__(self, share=1.0):\n        self.share = share\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
-    assert parse_method("my_rules:Mine@share=0.5@waves=2").build().share == 0.5
+    assert parse_method("my_simulated_rules:Mine@share=0.5@waves=2").build().share == 0.5
     with pytest.raises(RollwiseError, match="Mine"):
-        parse_method("my_rules:Mime").build()
+        parse_method("my_simulated_rules:Mime").build()
     with pytest.raises(RollwiseError, match="nowhere"):
         parse_method("nowhere:Mine").build()

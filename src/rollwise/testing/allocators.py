@@ -28,6 +28,7 @@ def check_allocator(allocator: Any, *, seed: int = 0, situations: int = 80) -> N
         AssertionError: naming the promise and the situation.
     """
     check_face(allocator)
+    check_metrics(allocator)
     rng = np.random.default_rng(seed)
     refusal: RollwiseError | None = None
     played = 0
@@ -39,8 +40,7 @@ def check_allocator(allocator: Any, *, seed: int = 0, situations: int = 80) -> N
         except Refused as refused:
             refusal = refused.error
     assert played, f"{allocator.name} refuses every situation: {refusal}"
-    for key, value in allocator.metrics().items():
-        assert isinstance(key, str) and math.isfinite(value), f"metrics: {key!r} is {value!r}, not a finite number"
+    check_metrics(allocator)
 
 
 def check_face(allocator: Any) -> None:
@@ -53,6 +53,13 @@ def check_face(allocator: Any) -> None:
         assert callable(getattr(allocator, method, None)), f"{method}: the rule has no such method"
     stateful = [hasattr(allocator, method) for method in ("state_dict", "load_state_dict")]
     assert len(set(stateful)) == 1, "state_dict and load_state_dict: a rule has both or neither"
+
+
+def check_metrics(allocator: Any) -> None:
+    """Check that what the rule reports of itself can be logged."""
+    for key, value in allocator.metrics().items():
+        number = isinstance(value, (int, float, np.integer, np.floating)) and math.isfinite(value)
+        assert isinstance(key, str) and number, f"metrics: {key!r} is {value!r}, not a finite number"
 
 
 def play(allocator: Any, situation: Situation, rng: np.random.Generator) -> None:
