@@ -239,3 +239,5 @@ def test_the_summary_fits_in_80_columns() -> None:
     lines = plan(read_config(None, {"method.objective": "pass@4", "method.utility": "min_squared_advantage"}))
     assert max(map(len, lines)) < 80
     assert "budget       60 steps, 15,360 rollouts an arm" in lines
+    assert "model        embedded, training all weights" in lines
+    assert "model        embedded, training an adapter (LoRA, r 4)" in plan(read_config(None, {"lora.r": 4}))

@@ -57,11 +57,12 @@ def summary(config: RunConfig, inputs: Inputs) -> list[str]:
     """What is about to run, one line each."""
     versions = installed_versions()
     arms = config.planned_arms()
+    trained = "all weights" if config.lora is None else f"an adapter (LoRA, r {config.lora.get('r', 8)})"
     held_out = "none" if inputs.eval_rows is None else f"{len(inputs.eval_rows)} prompts"
     lines = [
         f"trainer      TRL {versions.get('trl', '?')}, transformers {versions.get('transformers', '?')}, "
         f"torch {versions.get('torch', '?')}",
-        f"model        {config.model}",
+        f"model        {config.model}, training {trained}",
         f"data         {len(inputs.rows)} prompts; evaluation: {held_out}",
         f"step         B = {config.prompts_per_step} prompts x G = {config.rollouts_per_prompt} rollouts "
         f"= N = {config.budget} rollouts",
