@@ -38,6 +38,15 @@ def data_folder() -> Path:
 
 
 @pytest.fixture(scope="session")
+def training_log(data_folder: Path) -> Path:
+    """Counts per visit of a real training run; skips where absent."""
+    path = data_folder / "success_rates" / "rlvr_qwen25math1.5b_dsr_sub.jsonl.gz"
+    if not path.exists():
+        pytest.skip(f"no {path}: set ROLLWISE_DATA to a folder that holds success_rates/")
+    return path
+
+
+@pytest.fixture(scope="session")
 def finished_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a finished run with two arms; do not change it, copy it."""
     from simulated_run import write_finished_run

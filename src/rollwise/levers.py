@@ -1,4 +1,4 @@
-"""Building a selector or curator by name, or one of a user's own by its address."""
+"""Building an allocator, selector or curator by name, or one of a user's own by its address."""
 
 from __future__ import annotations
 

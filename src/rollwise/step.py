@@ -29,7 +29,7 @@ from rollwise.ledger import Ledger
 from rollwise.metrics import prompt_mean, step_metrics
 from rollwise.objectives import get_objective, objective_weights
 from rollwise.types import UNLIMITED, FloatArray, IntArray, Outcome, Rollout, RollwiseError, StepRecord, StepView, Wave
-from rollwise.votes import agreement, check_labels, label_by_majority, leading_votes
+from rollwise.votes import check_labels, leading_votes, settle_labels
 from rollwise.weighting import check_weighting
 
 __all__ = ["Step", "Wave"]
@@ -214,10 +214,12 @@ class Step:
         self.observe(*lost)
         self._recall(everything=True)
         self._closed = True
-        rows, label_metrics = self._label(tuple(self._observed[key] for key in self._issued))
+        rows, label_metrics = settle_labels(self._labels, tuple(self._observed[key] for key in self._issued))
         rewards = np.array([np.nan if row.reward is None else row.reward for row in rows], dtype=np.float64)
         groups = [row.group_id for row in rows]
         slots = np.array([self.slot_of[row.group_id] for row in rows], dtype=np.int64)
+        if self._labels != "verifier":
+            self._recount(rows, slots)
         ascended = np.ones(len(self.prompt_ids)) if self._objective_weights is None else self._objective_weights
         record = StepRecord(
             step=self.index,
@@ -276,16 +278,9 @@ class Step:
                 self._take(known[key])
         return known
 
-    def _label(self, rows: tuple[Rollout, ...]) -> tuple[tuple[Rollout, ...], dict[str, float]]:
-        if self._labels == "verifier":
-            return rows, {}
-        labelled = label_by_majority(rows)
-        for counts in self._counts.values():
-            counts[:] = 0
-        for row in labelled:
-            self._counts[row.outcome][self.slot_of[row.group_id]] += 1
-        agreed = agreement(labelled, rows)
-        return labelled, {} if np.isnan(agreed) else {"label_agreement": agreed}
+    def _recount(self, rows: Sequence[Rollout], slots: IntArray) -> None:
+        for outcome, counts in self._counts.items():
+            counts[:] = np.bincount(slots, [row.outcome is outcome for row in rows], len(counts))
 
     def _expected_cost(self) -> FloatArray:
         if self._costs is None:

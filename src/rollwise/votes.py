@@ -49,6 +49,15 @@ def label_by_majority(rows: Iterable[Rollout]) -> tuple[Rollout, ...]:
     return tuple(_labelled(row, leaders.get(row.group_id)) for row in rows)
 
 
+def settle_labels(labels: str, rows: tuple[Rollout, ...]) -> tuple[tuple[Rollout, ...], dict[str, float]]:
+    """The rollouts with the outcomes that count, and `label_agreement` where a verifier looked on as well."""
+    if labels == "verifier":
+        return rows, {}
+    labelled = label_by_majority(rows)
+    agreed = agreement(labelled, rows)
+    return labelled, {} if np.isnan(agreed) else {"label_agreement": agreed}
+
+
 def agreement(labelled: Sequence[Rollout], graded: Sequence[Rollout]) -> float:
     """Share of rollouts with the outcome a verifier gave, among those of which both know one; NaN for none."""
     pairs = [(a.outcome, b.outcome) for a, b in zip(labelled, graded, strict=True)]

@@ -136,11 +136,8 @@ def test_without_a_second_visit_nothing_is_forgotten() -> None:
     assert fit_discount([]) == 1.0
 
 
-def test_on_a_real_training_log_discounting_predicts_better(data_folder: Path) -> None:
-    path = data_folder / "success_rates" / "rlvr_qwen25math1.5b_dsr_sub.jsonl.gz"
-    if not path.exists():
-        pytest.skip(f"no {path}")
-    with gzip.open(path, "rt") as lines:
+def test_on_a_real_training_log_discounting_predicts_better(training_log: Path) -> None:
+    with gzip.open(training_log, "rt") as lines:
         rows = [json.loads(line) for line in lines][::3]
     log = [(row["correct"], [row["n_per_visit"]] * len(row["correct"])) for row in rows]
     prior = fit_prior([s[0] for s, _ in log], [n[0] for _, n in log])

@@ -146,10 +146,8 @@ def test_files_that_cannot_be_read_are_one_line(tmp_path: Path) -> None:
             read_counts(tmp_path / name)
 
 
-def test_the_real_log_is_planned_from_its_first_visit(data_folder: Path) -> None:
-    path = data_folder / "success_rates" / "rlvr_qwen25math1.5b_dsr_sub.jsonl.gz"
-    if not path.exists():
-        pytest.skip(f"no {path}")
+def test_the_real_log_is_planned_from_its_first_visit(training_log: Path) -> None:
+    path = training_log
     pool, source = read_pool(counts=path)
     s, n = read_counts(path)
     assert f"{len(s)} prompts" in source

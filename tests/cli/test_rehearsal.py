@@ -6,12 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
+from transformers import AutoConfig, AutoModelForCausalLM, LlamaConfig, LlamaForCausalLM
 
 from rollwise.cli.app import status_of
 from rollwise.cli.config import read_config
 from rollwise.cli.preflight import check_prompts
+from rollwise.cli.rehearsal import UNTRIED
 from rollwise.cli.train import plan
 from rollwise.cli.train_flags import parse_settings
+from rollwise.tasks.models import load_model_and_tokenizer
 from rollwise.types import RollwiseError
 
 REWARDS = """
@@ -165,3 +168,26 @@ def test_a_template_that_would_fill_the_memory_with_blanks_is_refused(template: 
 
 def test_templates_may_format_numbers_and_hold_braces() -> None:
     rehearse("data.prompt_template='{{x}} {prompt:.60} ='")
+
+
+def test_a_model_that_computes_with_its_weights_is_said_to_be_untried(tmp_path: Path) -> None:
+    class WeightyConfig(LlamaConfig):
+        model_type = "weighty"
+
+    class Weighty(LlamaForCausalLM):
+        config_class = WeightyConfig
+
+        def __init__(self, config: WeightyConfig) -> None:
+            super().__init__(config)
+            self.scale = self.lm_head.weight.sum().item()
+
+    AutoConfig.register("weighty", WeightyConfig)
+    AutoModelForCausalLM.register(WeightyConfig, Weighty)
+    folder = tmp_path / "weighty"
+    model, tokenizer = load_model_and_tokenizer("embedded")
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    written = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(written | {"model_type": "weighty"}))
+    lines = plan(read_config(None, parse_settings([f"model={folder}", "eval_data=null", "compare_uniform=false"])))
+    assert lines[-1] == f"note         {UNTRIED}"

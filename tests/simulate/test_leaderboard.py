@@ -101,7 +101,7 @@ def test_no_bound_is_claimed_where_verdicts_lie():
 
 
 def test_parquet_holds_one_line_an_arm(rows, tmp_path):
-    pandas = pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas", reason="needs rollwise[report]")
     frame = pandas.read_parquet(write_parquet(rows, tmp_path / "results.parquet"))
     assert len(frame) == len(flatten(rows)) == 2
     assert frame["dead_prompt_share"].between(0, 1).all()

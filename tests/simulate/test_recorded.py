@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,12 +27,8 @@ def test_the_shipped_log_is_that_of_its_readme():
     assert len(read_log("math_cot8").ids) == 49
 
 
-def test_shipped_counts_are_the_published_ones():
-    data = Path(os.environ.get("ROLLWISE_DATA", Path(__file__).parents[3] / "shared" / "data"))
-    source = data / "success_rates" / "rlvr_qwen25math1.5b_dsr_sub.jsonl.gz"
-    if not source.exists():
-        pytest.skip(f"no {source.name}: set ROLLWISE_DATA")
-    shipped, published = read_log("rlvr"), read_log(source)
+def test_shipped_counts_are_the_published_ones(training_log):
+    shipped, published = read_log("rlvr"), read_log(training_log)
     assert shipped.ids == published.ids
     assert np.array_equal(shipped.successes, published.successes)
     assert np.array_equal(shipped.trials, published.trials)

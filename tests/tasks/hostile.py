@@ -13,7 +13,7 @@ PIECES = [
     "&",
     "\\\\",
     "\\text{",
-    "####",
+    "#### ",
     "-",
     "\\int_0^",
     "\\left[",
@@ -53,21 +53,7 @@ def _control(rng: random.Random) -> str:
 
 
 def _half_open(rng: random.Random) -> str:
-    pieces = [
-        "\\boxed{",
-        "$",
-        "\\frac{1}",
-        "}",
-        "\\begin{pmatrix}",
-        "&",
-        "\\\\",
-        "\\text{",
-        "#### ",
-        "-",
-        "\\int_0^",
-        "\\left[",
-    ]
-    return "".join(rng.choice(pieces) for _ in range(rng.randint(1, 30)))
+    return "".join(rng.choice(PIECES) for _ in range(rng.randint(1, 30)))
 
 
 def _random(rng: random.Random) -> str:

@@ -10,7 +10,7 @@ from rollwise.tasks.datasets import DataSpec, load_rows
 from rollwise.tasks.gym import judge_gym
 from rollwise.types import Outcome, RollwiseError
 
-pytest.importorskip("reasoning_gym")
+pytest.importorskip("reasoning_gym", reason="needs rollwise[gym]")
 
 
 def test_rows_are_drawn_by_seed_and_splits_apart() -> None:

@@ -23,8 +23,13 @@ LEFT_OUT = {"beta": 0.0, "use_vllm": False, "use_cpu": True, "bf16": False, "fp1
 """What would load a second model, start an engine or occupy a GPU; `make_config` has checked the values themselves."""
 
 
-def rehearse_arm(config: RunConfig, arm: ArmSpec, inputs: Inputs) -> None:
+UNTRIED = "the trainer was not built beforehand: this model cannot be built without its weights"
+
+
+def rehearse_arm(config: RunConfig, arm: ArmSpec, inputs: Inputs) -> str | None:
     """Build the arm's trainer and take its first batch of prompts; nothing is generated, and nothing stays on the disk.
+
+    Returns what could not be tried, None where everything was.
 
     Raises:
         RollwiseError: for what the trainer refuses, in its words.
@@ -34,8 +39,10 @@ def rehearse_arm(config: RunConfig, arm: ArmSpec, inputs: Inputs) -> None:
     adapter = make_adapter(config.lora)
     try:
         model, tokenizer = hollow_model(config, inputs)
-    except NotImplementedError:
-        return  # a model that computes with its weights while it is built cannot be built without them
+    except (NotImplementedError, RuntimeError) as error:
+        if not lacks_weights(error):
+            raise RollwiseError(f"model: {inputs.model} cannot be built ({first_line(error)[:200]})") from error
+        return UNTRIED
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
         changes = {"processing_class": tokenizer, "peft_config": adapter}
         try:
@@ -57,9 +64,15 @@ def rehearse_arm(config: RunConfig, arm: ArmSpec, inputs: Inputs) -> None:
             ) from None
         # TRL, transformers and peft refuse settings by ValueError, TypeError, ImportError and others.
         except Exception as error:
-            if "meta" in str(error):
-                return  # about the missing weights, not about the run
+            if lacks_weights(error):
+                return UNTRIED
             raise RollwiseError(f"{'lora' if about_adapter(error) else 'trainer'}: {first_line(error)}") from error
+    return None
+
+
+def lacks_weights(error: Exception) -> bool:
+    """Whether an error is about weights that a model without weights does not have, not about the run."""
+    return "meta" in str(error)
 
 
 def hollow_model(config: RunConfig, inputs: Inputs) -> tuple[Any, Any]:

@@ -40,7 +40,8 @@ CHOICES = {
 """Words that TRL reads only when the first loss is computed."""
 FEWEST = {"num_iterations": 1, "logging_steps": 1, "dataloader_num_workers": 0, "beta": 0}
 """Numbers below which TRL trains nothing, logs nothing, or fails in mid-run."""
-MOST = {"top_p": 1, "min_p": 1}
+SHARES = ("top_p", "min_p")
+"""Fields that are a probability, which the sampler does not check."""
 UNFIT = {
     "resume_from_checkpoint": "a run starts anew in a folder of its own; resume from a script of your own",
     "push_to_hub": "a run uploads nothing; upload its model/ folder afterwards",
@@ -80,8 +81,8 @@ def read_trainer_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
         found[field] = read_as(known[field], value, f"trainer.{field}")
         if field in FEWEST and found[field] is not None and found[field] < FEWEST[field]:
             raise RollwiseError(f"trainer.{field}: {value}; give {FEWEST[field]} or more")
-        if field in MOST and found[field] is not None and not 0 <= found[field] <= MOST[field]:
-            raise RollwiseError(f"trainer.{field}: {value}; give a number from 0 to {MOST[field]}")
+        if field in SHARES and found[field] is not None and not 0 <= found[field] <= 1:
+            raise RollwiseError(f"trainer.{field}: {value}; give a number from 0 to 1")
         if field == "generation_kwargs" and "num_return_sequences" in (found[field] or {}):
             raise RollwiseError(
                 f"trainer.{field}.num_return_sequences: set rollouts_per_prompt at the top level instead"

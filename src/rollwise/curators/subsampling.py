@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from rollwise.curators.rows import outcomes_of, rows_by_group
 from rollwise.types import FloatArray, IntArray, RollwiseError, StepRecord
 
 
-class Subsampling:
+class Subsampling(ABC):
     """What the three share: each group keeps some of its rollouts, chosen by `pick`, with weight 1."""
 
     name = "subsampling"
@@ -23,9 +24,9 @@ class Subsampling:
     def __init__(self) -> None:
         self._dropped = 0
 
+    @abstractmethod
     def pick(self, record: StepRecord, places: IntArray, rng: np.random.Generator) -> IntArray:
         """Which rollouts of the group at `places` (k,) train."""
-        raise NotImplementedError
 
     def curate(self, record: StepRecord, rng: np.random.Generator) -> Curated:
         """The picks of all groups, in order of issue."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from rollwise.integrations.trl.settings import Settings, check_resumed
 from rollwise.types import RollwiseError
 
 
-class ResumableTrainer(GRPOTrainer):
+class ResumableTrainer(GRPOTrainer, ABC):
     """Saves and restores, beside TRL's own files, the step counter, the open block, and what a subclass carries.
 
     A subclass sets `_settings` and gives `_state`, `_restore` and `_restart`.
@@ -28,14 +29,17 @@ class ResumableTrainer(GRPOTrainer):
     num_generations: int
     _settings: Settings
 
+    @abstractmethod
     def _state(self) -> dict[str, Any]:
-        raise NotImplementedError
+        """What the run carries from block to block."""
 
+    @abstractmethod
     def _restore(self, state: dict[str, Any]) -> None:
-        raise NotImplementedError
+        """Take over what `_state` gave."""
 
+    @abstractmethod
     def _restart(self, blocks: int) -> None:
-        raise NotImplementedError
+        """Go on from a checkpoint without our state, after so many blocks, the open one included."""
 
     def _get_train_sampler(self, dataset: Any = None) -> EpochSampler:
         return EpochSampler(super()._get_train_sampler(dataset), lambda: int((self.state.epoch or 0.0) + 1e-9))
