@@ -17,6 +17,7 @@ from rollwise.curators import CURATORS, Curated, Curator, get_curator
 from rollwise.curators.confidence import group_value
 from rollwise.curators.subsampling import spread_most
 from rollwise.step import Step
+from rollwise.testing import check_curator
 from rollwise.types import Rollout, RollwiseError, StepRecord
 
 
@@ -229,6 +230,11 @@ def test_dynamic_sampling_gives_up_waiting_after_its_rounds() -> None:
 
 
 # -- all of them ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CURATORS)
+def test_every_curator_keeps_the_contract(name: str) -> None:
+    check_curator(get_curator(name, **({"warmup": 2} if name == "replay" else {})))
 
 
 def history(curator: Curator, steps: range) -> list[tuple[list[int], list[tuple[str, float | None]], list[float]]]:

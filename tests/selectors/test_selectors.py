@@ -16,6 +16,7 @@ from rollwise.selectors.mopps import MoPPS
 from rollwise.selectors.passes import Passes
 from rollwise.selectors.resampling import Resampling
 from rollwise.step import Step
+from rollwise.testing import check_selector
 from rollwise.types import IntArray, RollwiseError, StepRecord
 
 POOL = [f"q{place}" for place in range(24)]
@@ -60,6 +61,11 @@ def test_choices_go_on_from_a_saved_state(name: str) -> None:
     other = get_selector(name, steps=12, seed=3)
     other.load_state_dict(half.state_dict())
     assert run(other, 7, start=5) == whole[5:]
+
+
+@pytest.mark.parametrize("name", SELECTORS)
+def test_every_selector_keeps_the_contract(name: str) -> None:
+    check_selector(get_selector(name, steps=12))
 
 
 @pytest.mark.parametrize("name", SELECTORS)
