@@ -234,7 +234,8 @@ def test_dynamic_sampling_gives_up_waiting_after_its_rounds() -> None:
 
 @pytest.mark.parametrize("name", CURATORS)
 def test_every_curator_keeps_the_contract(name: str) -> None:
-    check_curator(get_curator(name, **({"warmup": 2} if name == "replay" else {})))
+    # dynamic sampling fills an update with the groups of several steps, which may have been larger than the last one
+    check_curator(get_curator(name, **({"warmup": 2} if name == "replay" else {})), collects=name == "dynamic")
 
 
 def history(curator: Curator, steps: range) -> list[tuple[list[int], list[tuple[str, float | None]], list[float]]]:
