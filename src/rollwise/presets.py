@@ -228,6 +228,7 @@ PRESETS: dict[str, Method] = {
             "selection",
             selector="greso",
             curators=("dynamic",),
+            curator_settings={"dynamic": {"live_by": "outcome"}},
             trainer=CLIP_HIGHER | {"beta": 0.0},
             carries="dead visits in a row per prompt; rollouts that wait",
         ),
@@ -247,6 +248,7 @@ PRESETS: dict[str, Method] = {
             "arXiv 2503.14476",
             "selection",
             curators=("dynamic",),
+            curator_settings={"dynamic": {"live_by": "outcome"}},
             trainer=CLIP_HIGHER | {"beta": 0.0},
             carries="rollouts that wait for a full batch",
         ),
@@ -256,6 +258,7 @@ PRESETS: dict[str, Method] = {
             "after arXiv 2503.14476",
             "selection",
             curators=("live",),
+            curator_settings={"live": {"live_by": "outcome"}},
             trainer=CLIP_HIGHER | {"beta": 0.0},
         ),
         Method(

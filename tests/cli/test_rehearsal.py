@@ -10,10 +10,11 @@ from transformers import AutoConfig, AutoModelForCausalLM, LlamaConfig, LlamaFor
 
 from rollwise.cli.app import status_of
 from rollwise.cli.config import read_config
-from rollwise.cli.preflight import check_prompts
+from rollwise.cli.preflight import check_prompts, load_inputs, name_of
 from rollwise.cli.rehearsal import UNTRIED
 from rollwise.cli.train import plan
 from rollwise.cli.train_flags import parse_settings
+from rollwise.cli.trainer_settings import training_settings
 from rollwise.tasks.models import load_model_and_tokenizer
 from rollwise.types import RollwiseError
 
@@ -119,12 +120,25 @@ def test_it_is_refused_in_one_line_and_nothing_is_written(folder: Path, settings
         ["method.sequential=true", "method.n_min=0"],
         ["lora={r: 4, alpha: 8, dropout: 0.1}"],
         ["rewards=[own_rewards:judge, own_rewards:fine]", "outcome=judge"],
+        ["method=dapo", "overlong={cache: 4}", "reward_weights=[2]"],
         ["output=deep/er/out", "trainer.lr_scheduler_type=cosine"],
     ],
 )
 def test_what_a_run_accepts_the_rehearsal_accepts_and_leaves_nothing(folder: Path, settings: list[str]) -> None:
     rehearse(*settings)
     assert sorted(path.name for path in folder.iterdir() if path.name != "__pycache__") == ["own_rewards.py"]
+
+
+def test_a_penalty_on_length_comes_last_weighs_1_and_leaves_the_outcome_to_the_verifier() -> None:
+    settings = ["method=dapo", "overlong={cache: 4}", "reward_weights=[2]"]
+    config = read_config(None, parse_settings(settings))
+    inputs = load_inputs(config)
+    assert list(map(name_of, inputs.rewards)) == ["exact_match", "soft_overlong_punishment_reward"]
+    assert inputs.outcome == "exact_match"
+    assert training_settings(config, config.planned_arms()[-1], Path("x"))["reward_weights"] == [2.0, 1.0]
+    longest = config.max_completion_length
+    lengths = [[1] * length for length in (longest - 4, longest - 2, longest)]
+    assert inputs.rewards[1](completion_ids=lengths) == [0.0, -0.5, -1.0]
 
 
 def test_a_dry_run_says_it_with_status_2(capsys: pytest.CaptureFixture[str]) -> None:

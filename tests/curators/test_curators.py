@@ -220,6 +220,12 @@ def first_advantages() -> list[float]:
     return close(MIXED).advantages[:8].tolist()
 
 
+def test_live_by_outcome_wants_successes_and_failures_and_not_only_rewards_that_differ() -> None:
+    shaped = {"a": [1.0, 0.8, 1.0, 0.9], "b": [1.0, 0.0, 0.8, 0.0], "c": [0.0, -0.5, 0.0, 0.0]}
+    assert close(shaped, get_curator("live")).trained.tolist() == list(range(12))
+    assert close(shaped, get_curator("live", live_by="outcome")).trained.tolist() == [4, 5, 6, 7]
+
+
 def test_dynamic_sampling_gives_up_waiting_after_its_rounds() -> None:
     dynamic = get_curator("dynamic", rounds=2)
     assert close(MIXED, dynamic).idle

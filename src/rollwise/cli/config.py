@@ -129,6 +129,12 @@ class EvaluationSpec(Settings):
     """Completions generated at a time."""
 
 
+class OverlongSpec(Settings):
+    """DAPO's penalty on long answers: 0 up to `cache` tokens before `max_completion_length`, from there falling to -1."""
+
+    cache: int = Field(ge=1, le=MOST)
+
+
 class RunConfig(Settings):
     """All that `rollwise train` needs; each arm spends `prompts_per_step` x `rollouts_per_prompt` rollouts a step."""
 
@@ -141,6 +147,8 @@ class RunConfig(Settings):
     """Verifiers (`exact_match`, `numeric`, `math_verify`, ...) or `package.module:function` with TRL's reward signature;
     by default the verifier of `data`, where it names one."""
     reward_weights: list[Annotated[float, Field(ge=-MOST, le=MOST)]] | None = None
+    overlong: OverlongSpec | None = None
+    """A further reward of weight 1, by TRL's helper; what counts as success stays with `outcome`, or the only reward."""
     outcome: str | None = None
     """The reward function whose 0 / 1 / None is the outcome beliefs learn from; default: the summed reward."""
     outcome_threshold: float | None = None
@@ -214,6 +222,17 @@ class RunConfig(Settings):
             )
         if self.reward_weights is not None and len(self.reward_weights) != len(self.rewards):
             raise ValueError(f"reward_weights has {len(self.reward_weights)} entries for {len(self.rewards)} rewards")
+        if self.overlong is not None:
+            if self.overlong.cache > self.max_completion_length:
+                raise ValueError(
+                    f"overlong.cache: {self.overlong.cache} tokens are more than max_completion_length "
+                    f"{self.max_completion_length}; give fewer, such as {max(1, self.max_completion_length // 5)}"
+                )
+            if self.outcome is None and len(self.rewards) > 1:
+                raise ValueError(
+                    "outcome: overlong lowers the summed reward of successes; name the reward that says what a success is, "
+                    f"such as {self.rewards[0]}"
+                )
         return self
 
 
@@ -286,6 +305,7 @@ def keys_at(place: tuple[int | str, ...]) -> list[str]:
         "method": MethodSpec,
         "arms": ArmSpec,
         "evaluation": EvaluationSpec,
+        "overlong": OverlongSpec,
         "data": DataSpec,
         "eval_data": DataSpec,
     }

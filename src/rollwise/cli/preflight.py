@@ -51,10 +51,21 @@ def load_inputs(config: RunConfig) -> Inputs:
             outcome = resolve_reward(config.outcome)
         except RollwiseError as error:
             raise RollwiseError(f"outcome: {str(error).removeprefix('rewards: ')}") from None
+    if config.overlong is not None:
+        # the penalty trains and is no verdict: without an outcome of its own, the only reward stays what success is
+        outcome = names[0] if outcome is None else outcome
+        rewards.append(overlong_penalty(config.max_completion_length, config.overlong.cache))
     model, gguf_file = locate_model(config.model, config.gguf_file)
     rows = load_rows(config.data)
     eval_rows = load_rows(config.eval_data) if config.eval_data is not None else None
     return Inputs(rows, eval_rows, rewards, outcome, model, gguf_file)
+
+
+def overlong_penalty(longest: int, cache: int) -> Callable[..., Any]:
+    """TRL's form of DAPO's penalty: 0 up to longest - cache tokens, then falling evenly to -1 at `longest`."""
+    from trl.rewards import get_soft_overlong_punishment
+
+    return get_soft_overlong_punishment(max_completion_len=longest, soft_punish_cache=cache)
 
 
 def name_of(function: Any) -> str:

@@ -132,7 +132,7 @@ def training_settings(config: RunConfig, arm: ArmSpec, folder: Path) -> dict[str
         "seed": config.seed,
         "loss_type": config.loss_type,
         "scale_rewards": config.scale_rewards,
-        "reward_weights": config.reward_weights,
+        "reward_weights": reward_weights(config),
         "outcome_threshold": config.outcome_threshold,
         "logging_steps": 1,
         "log_completions": True,
@@ -146,6 +146,13 @@ def training_settings(config: RunConfig, arm: ArmSpec, folder: Path) -> dict[str
     }
     published = {key: value for key, value in preset_options(arm.preset).items() if key not in config.model_fields_set}
     return settings | published | arm.model_dump(exclude={"name", "preset"}) | given
+
+
+def reward_weights(config: RunConfig) -> list[float] | None:
+    """TRL's weights, one per reward function; the penalty on long answers comes last and weighs 1."""
+    if config.reward_weights is None or config.overlong is None:
+        return config.reward_weights
+    return [*config.reward_weights, 1.0]
 
 
 def preset_options(name: str | None) -> dict[str, Any]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from rollwise.curators.base import Curated
-from rollwise.curators.rows import live_groups, pack_rows, unpack_rows
-from rollwise.types import RollwiseError, StepRecord, StoredRow
+from rollwise.curators.rows import live_groups, outcomes_of, pack_rows, unpack_rows
+from rollwise.types import IntArray, RollwiseError, StepRecord, StoredRow
 
 
 class DynamicSampling:
@@ -21,16 +21,22 @@ class DynamicSampling:
     Args:
         groups: live groups of an update; by default as many as the step has groups.
         rounds: most steps for one update.
+        live_by: `advantage`, a group is live where some rollout has one; `outcome`, as published, where beside that some
+            succeeded and some failed (so one whose rewards differ by a penalty on length alone is dead).
     """
 
     name = "dynamic"
     needs = frozenset({"payload"})
     weighs_by: frozenset[str] = frozenset()
 
-    def __init__(self, groups: int | None = None, rounds: int = 10) -> None:
+    def __init__(
+        self, groups: int | None = None, rounds: int = 10, live_by: Literal["advantage", "outcome"] = "advantage"
+    ) -> None:
         if (groups is not None and groups < 1) or rounds < 1:
             raise RollwiseError(f"dynamic: groups {groups}, rounds {rounds}; give 1 or more")
-        self.groups, self.rounds = groups, rounds
+        if live_by not in ("advantage", "outcome"):
+            raise RollwiseError(f"dynamic live_by: no {live_by!r}; valid: advantage, outcome")
+        self.groups, self.rounds, self.live_by = groups, rounds, live_by
         self._waiting: list[StoredRow] = []
         self._round = 0
         self._last = {"dynamic_rounds": 0.0, "dynamic_surplus": 0.0}
@@ -42,7 +48,7 @@ class DynamicSampling:
 
     def curate(self, record: StepRecord, rng: np.random.Generator) -> Curated:
         """Nothing, or a whole batch: first what waited, then this step's groups in order of issue."""
-        fresh = live_groups(record)
+        fresh = self._live(record)
         waiting = len({(row.step, row.rollout.group_id) for row in self._waiting})
         target = self.groups or len({rollout.group_id for rollout in record.rollouts})
         self._round += 1
@@ -66,6 +72,12 @@ class DynamicSampling:
         self._last = {"dynamic_rounds": float(self._round), "dynamic_surplus": float(len(fresh) - used)}
         self._waiting, self._round = [], 0
         return Curated(rows, np.ones(len(rows)), stored)
+
+    def _live(self, record: StepRecord) -> dict[str, IntArray]:
+        groups = live_groups(record)
+        if self.live_by == "advantage":
+            return groups
+        return {key: places for key, places in groups.items() if all(map(len, outcomes_of(record, places)))}
 
     def metrics(self) -> dict[str, float]:
         """Steps that the update took so far, and live groups dropped as surplus."""

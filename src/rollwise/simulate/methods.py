@@ -103,8 +103,11 @@ def unfold(name: str) -> tuple[str, dict[str, Any], dict[str, Any], dict[str, An
     method = PRESETS[name]
     step = {key: value for key, value in method.step.items() if key in STEP_SETTINGS} | {"advantage": method.advantage}
     levers: dict[str, Any] = {"selector": method.selector} if method.selector else {}
+    levers |= {f"selector.{key}": value for key, value in method.selector_settings.items()}
     if method.curators:
         levers["curator"] = "/".join(method.curators)
+    for settings in method.curator_settings.values():
+        levers |= {f"curator.{key}": value for key, value in settings.items()}
     return method.allocator, dict(method.allocator_settings), step, levers
 
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from rollwise.integrations.trl import RollwiseGRPOTrainer
-from rollwise.types import RollwiseError
+from rollwise.types import Outcome, RollwiseError
 from tests.integrations.trl.support import (
     RecordedRollwise,
     brevity,
@@ -22,6 +22,21 @@ from tests.integrations.trl.support import (
     tokenizer,
     train,
 )
+
+
+def test_a_penalty_on_length_trains_and_turns_no_success_into_a_failure(model: str, tmp_path: Path) -> None:
+    from trl.rewards import get_soft_overlong_punishment
+
+    penalty = get_soft_overlong_punishment(max_completion_len=6, soft_punish_cache=4)
+    plain = train(RecordedRollwise, rollwise(tmp_path / "a", max_steps=1), model)["trainer"].last_record
+    config = rollwise(tmp_path / "b", max_steps=1, outcome="has_answer")
+    both = train(RecordedRollwise, config, model, [has_answer, penalty])["trainer"].last_record
+    lowered = [row.reward for row in both.rollouts if row.outcome is Outcome.SUCCESS]
+    assert min(lowered) == 0.0, "what is right and as long as can be earns nothing, and is a success"
+    assert (both.counts.tolist(), both.successes.tolist()) == (plain.counts.tolist(), plain.successes.tolist())
+    assert both.advantages.tolist() != plain.advantages.tolist()
+    with pytest.raises(RollwiseError, match="^outcome: soft_overlong_punishment_reward lowers .*such as 'has_answer'"):
+        train(RecordedRollwise, rollwise(tmp_path / "c", outcome_threshold=0.5), model, [has_answer, penalty])
 
 
 @pytest.mark.parametrize(

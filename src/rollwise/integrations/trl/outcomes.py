@@ -11,6 +11,9 @@ from rollwise.imports import load_function
 from rollwise.suggest import nearest
 from rollwise.types import FloatArray, Outcome, RollwiseError
 
+PENALTIES = ("soft_overlong_punishment_reward", "repetition_penalty_reward")
+"""TRL's reward functions that lower the reward of a success and are no verdict of their own."""
+
 
 class OutcomeReader:
     """Turns rewards into outcomes: success, failure or unknown.
@@ -29,7 +32,7 @@ class OutcomeReader:
         """`names` are the reward functions' names, in column order.
 
         Raises:
-            RollwiseError: if `outcome` names nothing known.
+            RollwiseError: if `outcome` names nothing known, or is needed: a penalty would make successes failures.
         """
         self.threshold = threshold
         self.function: Callable[..., Any] | None = None
@@ -38,6 +41,13 @@ class OutcomeReader:
         if callable(outcome):
             self.function, self.source = outcome, getattr(outcome, "__name__", type(outcome).__name__)
         elif outcome is None:
+            penalty = next((name for name in names if name in PENALTIES), None)
+            if penalty is not None:
+                others = [name for name in names if name not in PENALTIES]
+                raise RollwiseError(
+                    f"outcome: {penalty} lowers the summed reward of successes; name the reward that says what a success is"
+                    + (f", such as {others[0]!r}" if others else "")
+                )
             self.source = "the summed reward"
         elif outcome in names:
             self.column, self.source = list(names).index(outcome), outcome
