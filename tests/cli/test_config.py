@@ -82,7 +82,7 @@ def test_listed_arms_are_trained_as_listed(tmp_path: Path) -> None:
         ("arms: [{name: a}, {name: a}]\n", "two arms are called 'a'; give each its own name"),
         ("arms: [{name: ../a}]\n", "arms.0.name: string should match pattern"),
         ("compare_uniform: true\narms: [{name: a}]\n", "give either arms or compare_uniform"),
-        ("overlong: {cash: 4}\n", "overlong.cash: unknown setting; did you mean 'cache'?"),
+        ("overlong: {cache: 4, weight: 2}\n", "overlong.weight: unknown setting; valid: cache"),
         ("overlong: {cache: 300}\n", "overlong.cache: 300 tokens are more than max_completion_length 256; give fewer"),
         ("rewards: [numeric, yes_no]\noverlong: {cache: 9}\n", "outcome: overlong lowers the summed reward"),
         ("rewards: []\n", "rewards: list should have at least 1 item"),
