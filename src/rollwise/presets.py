@@ -66,6 +66,21 @@ PRESETS: dict[str, Method] = {
             trainer=GRPO_LOSS
             | {"importance_sampling_level": "sequence", "epsilon": 3e-4, "epsilon_high": 4e-4, "beta": 0.0},
         ),
+        Method(
+            "tic_grpo",
+            "Trajectory-level importance-corrected GRPO (experimental)",
+            "arXiv 2508.02833",
+            "baseline",
+            # epsilon 1 clips nothing below; delta is the bound above where advantages are negative
+            trainer=GRPO_LOSS
+            | {
+                "importance_sampling_level": "trajectory",
+                "epsilon": 1.0,
+                "epsilon_high": 0.2,
+                "delta": 1.2,
+                "beta": 0.0,
+            },
+        ),
         Method("rloo", "Leave-one-out baseline", "arXiv 2402.14740", "advantage", advantage="rloo", trainer=GRPO_LOSS),
         Method(
             "mc_grpo", "Median-centred GRPO", "arXiv 2601.22582", "advantage", advantage="mc_grpo", trainer=GRPO_LOSS

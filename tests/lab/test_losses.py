@@ -29,7 +29,9 @@ def test_on_policy_the_gradient_is_advantage_times_scale(name: str) -> None:
     value = loss(logprobs, logprobs.detach(), GAIN, MASK, scale)
     value.backward()
     assert logprobs.grad is not None
-    torch.testing.assert_close(logprobs.grad, -(GAIN * scale)[:, None] * MASK)
+    # a completion's ratio moves with the sum of its log-probabilities, and stands at each of its tokens
+    times = LENGTHS if loss.whole else torch.ones(3)
+    torch.testing.assert_close(logprobs.grad, -(GAIN * scale * times)[:, None] * MASK)
     assert float(value.detach()) == pytest.approx(-float((GAIN * scale * LENGTHS).sum()))
 
 
@@ -44,8 +46,22 @@ def test_a_ratio_beyond_the_clip_range_has_no_gradient(name: str, high: float) -
         assert (logprobs.grad[0] != 0).tolist() == moves
 
 
+@pytest.mark.parametrize("gain", [1.0, -1.0])
+def test_the_ratio_of_whole_completions_is_clipped_above_alone(gain: float) -> None:
+    """exp(.1 + .05) = 1.16 and exp(-.9) = .41 move, exp(.1 + .1) = 1.22 stands at 1.2, whatever the advantage's sign."""
+    loss = LOSSES["tic_grpo"]
+    logprobs = torch.tensor([[0.1, 0.05, 9.0], [-0.5, -0.4, 9.0], [0.1, 0.1, 9.0]], requires_grad=True)
+    mask, scale = torch.tensor([[True, True, False]] * 3), torch.full((3,), 1 / 6)
+    value = loss(logprobs, torch.zeros(3, 3), torch.full((3,), gain), mask, scale)
+    value.backward()
+    ratios = torch.tensor([0.15, -0.9]).exp().tolist()
+    assert float(value.detach()) == pytest.approx(-gain * (sum(ratios) + 1.2) / 3)
+    assert logprobs.grad is not None
+    assert logprobs.grad[:, 0].tolist() == pytest.approx([-gain * ratios[0] / 3, -gain * ratios[1] / 3, 0.0])
+
+
 def test_every_loss_has_the_advantage_it_was_published_with() -> None:
-    assert ESTIMATORS == {"grpo": "grpo", "dr_grpo": "dr_grpo", "dapo": "grpo"}
+    assert ESTIMATORS == {"grpo": "grpo", "dr_grpo": "dr_grpo", "dapo": "grpo", "tic_grpo": "grpo"}
 
 
 def test_an_unknown_loss_names_the_nearest() -> None:

@@ -34,7 +34,7 @@ OWN_SETTING = {
 BY_METHOD = tuple(name for name in ArmSpec.model_fields if name != "name")
 CHOICES = {
     "loss_type": ("bnpo", "cispo", "dapo", "dr_grpo", "grpo", "luspo", "sapo", "vespo"),
-    "importance_sampling_level": ("token", "sequence"),
+    "importance_sampling_level": ("token", "sequence", "trajectory"),
     "multi_objective_aggregation": ("sum_then_normalize", "normalize_then_sum"),
 }
 """Words that TRL reads only when the first loss is computed."""

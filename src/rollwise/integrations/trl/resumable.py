@@ -6,8 +6,6 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
 
-from trl import GRPOTrainer
-
 from rollwise.integrations.trl.checkpoint import (
     EpochSampler,
     as_arrays,
@@ -17,10 +15,11 @@ from rollwise.integrations.trl.checkpoint import (
     to_device,
 )
 from rollwise.integrations.trl.settings import Settings, check_resumed
+from rollwise.integrations.trl.trajectory import TrajectoryTrainer
 from rollwise.types import RollwiseError
 
 
-class ResumableTrainer(GRPOTrainer, ABC):
+class ResumableTrainer(TrajectoryTrainer, ABC):
     """Saves and restores, beside TRL's own files, the step counter, the open block, and what a subclass carries.
 
     A subclass sets `_settings` and gives `_state`, `_restore` and `_restart`.
