@@ -1,12 +1,14 @@
-"""Which rule teaches the lab's model more, at equal rollouts? Screen, settings, causes, choice, one confirmation.
+"""Which rule teaches the lab's model more, at equal rollouts? Screen, settings, causes, confirmation, all methods.
 
     python benchmarks/leaderboard.py [--stage NAME ...] [--jobs 2] [--runs runs/leaderboard] [--summary]
 
-Stages: screen, weights, settings, choose, confirm, causes, shapes, curves, finalists, sequential. What `--runs` holds is
+Stages: screen, weights, settings, choose, confirm, causes, shapes, curves, finalists, methods, method_finalists,
+method_families, sequential. What `--runs` holds is
 not run again, so the command goes on where it stopped; `--summary` runs nothing and sums up what is there. Chosen on two
-tasks and seeds 0 to 9; confirmed once on a third task and seeds 10 to 24. Results: benchmarks/results/leaderboard.json, one
-line a run in leaderboard_runs.jsonl, figures beside them. Some four hours of two cores from nothing, estimated:
-the committed 640 runs, which lack 16x8, finalists and sequential, took 1 h 47 min on a shared machine.
+tasks and seeds 0 to 9; confirmed once on a third task and seeds 10 to 24. The published methods are a comparison of their
+own: screened on seeds 0 to 4, the best taken to 30 seeds, seeds 10 to 29 of the third task among them. Results:
+benchmarks/results/leaderboard.json, one line a run in leaderboard_runs.jsonl, figures beside them. From nothing some ten
+hours of one core, estimated at 12 s a run.
 """
 
 from __future__ import annotations
@@ -15,21 +17,25 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 import leaderboard_causes as causes
+import leaderboard_methods as published
 from machine import describe
 
 from rollwise.lab import Experiment, Training, Warmup, measures, parse_arm, run_experiment, summarise
+from rollwise.lab.arms import loss_of
 from rollwise.lab.runs import result_path
 from rollwise.lab.summary import ALL, baseline_of
 from rollwise.utilities import UTILITIES
 
 TASKS, THIRD = ("chains", "division"), "rewrite"
 SCREEN, CHOICE, UNSEEN = tuple(range(5)), tuple(range(10)), tuple(range(10, 25))
+FULL, METHODS_UNSEEN = tuple(range(30)), tuple(range(10, 30))
 SIZE = Training(Warmup(), steps=100, prompts=32, rollouts=8, evaluate_every=20)
 """25,600 rollouts a run: uniform's curve still rises at the end."""
 
@@ -54,6 +60,7 @@ SHAPES: dict[str, Training] = {
     "32x4": replace(SIZE, rollouts=4, steps=200, evaluate_every=40),
     "skewed": replace(SIZE, warmup=Warmup(pool="skewed")),
     "updates": replace(SIZE, rollouts=4, until="steps"),
+    **{f"32x{group}": published.with_groups(SIZE, group) for group in published.GROUPS},
 }
 """All spend 25,600 rollouts, but `updates`: as many updates as 32x8 with half the rollouts."""
 
@@ -87,6 +94,11 @@ SETTINGS = (
     "neyman@prior=carried@waves=1",
 )
 SHAPED = ("uniform", "min_variance@n_min=1", "sum_variance@prior=carried@waves=1@n_min=1")
+LATER = (
+    *("choose", "confirm", "causes", "shapes", "curves", "finalists"),
+    *("methods", "method_finalists", "method_families", "sequential"),
+)
+"""Stages after `STAGES`."""
 SEQUENTIAL = ("uniform", "min_variance@sequential=true@n_min=0")
 
 
@@ -99,13 +111,19 @@ def with_baselines(arms: tuple[str, ...]) -> tuple[str, ...]:
 STAGES: dict[str, Stage] = {
     "screen": Stage(SCREENED),
     "weights": Stage(with_baselines(WEIGHTS)),
-    "settings": Stage(with_baselines(SETTINGS), seeds=SCREEN[:3]),
+    "settings": Stage(with_baselines(SETTINGS)),
 }
-SHAPED_SEEDS = SCREEN[:3]
+CHOSEN_ON = {"settings": SCREEN[:3]}
+"""Seeds that a choice was made on where the stage has run more since: a choice once made stays."""
+PUBLISHED, ALIKE = published.unlike(SCREENED)
 COMPARED = 6
 """Arms of the screen that are taken to ten seeds."""
 FINALISTS = 3
 """Of those, the arms that are confirmed, beside the default."""
+
+
+Play = Callable[[str, Stage], list[dict[str, Any]]]
+"""Makes the runs of a stage of that name if it is wanted; all results there are."""
 
 
 def run_stage(stage: Stage, options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -128,7 +146,7 @@ def say(result: dict[str, Any], done: int, runs: int) -> None:
     )
 
 
-def best(results: list[dict[str, Any]], count: int, seeds: tuple[int, ...]) -> tuple[str, ...]:
+def best(results: list[dict[str, Any]], count: int | None, seeds: tuple[int, ...]) -> tuple[str, ...]:
     """The arms with the largest mean difference to uniform of their loss in final accuracy, over tasks and `seeds`.
 
     An arm that knows the true rates is not a candidate: no trainer has them.
@@ -164,7 +182,7 @@ def line_of(shape: str, result: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    names = (*STAGES, "choose", "confirm", "causes", "shapes", "curves", "finalists", "sequential")
+    names = (*STAGES, *LATER)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--stage", action="append", choices=names)
     parser.add_argument("--jobs", type=int, default=2)
@@ -192,7 +210,12 @@ def main() -> None:
         write(options.out, report, list(kept.values()))
         return found
 
-    whole = [result for name, stage in STAGES.items() for result in play(name, stage)]
+    whole = [
+        result
+        for name, stage in STAGES.items()
+        for result in play(name, stage)
+        if result["seed"] in CHOSEN_ON.get(name, stage.seeds)
+    ]
     compared = best(whole, COMPARED, SCREEN)
     whole += play("choose", Stage(with_baselines(compared), seeds=CHOICE))
     tens = [result for result in unique(whole) if result["arm"] in with_baselines(compared)]
@@ -207,16 +230,48 @@ def main() -> None:
     if "causes" in wanted or options.summary:
         report["causes"] = rounded(causes.separate(SIZE, TASKS, SCREEN[:3], options))
     for shape in ("skewed", "32x4", "128x2", "16x8"):
-        play(f"shapes {shape}", Stage(SHAPED, seeds=SHAPED_SEEDS, shape=shape))
-    play("shapes updates", Stage(("uniform",), seeds=SHAPED_SEEDS, shape="updates"))
+        play(f"shapes {shape}", Stage(SHAPED, shape=shape))
+    play("shapes updates", Stage(("uniform",), shape="updates"))
     if "curves" in wanted and not options.summary:
         report["weight_curves"] = rounded(causes.weight_curves(SIZE, TASKS))
-    play("finalists", Stage(last, seeds=(*CHOICE, *UNSEEN)))
+    play("finalists", Stage(last, seeds=FULL))
+    report["methods"] = rounded(play_methods(play, wanted if not options.summary else ()))
     play("sequential", Stage(SEQUENTIAL, TASKS[:1], SCREEN[:3]))
     write(options.out, report, list(kept.values()))
     import leaderboard_figures  # last, since matplotlib takes a while to load
 
     leaderboard_figures.draw_all(json.loads(options.out.read_text()), unique(whole), options.out.parent)
+
+
+def play_methods(play: Play, wanted: Sequence[str]) -> dict[str, Any]:
+    """All published methods on the screen's seeds, uniform beside them at equal updates, and the best on more seeds.
+
+    Raises:
+        SystemExit: a stage of the best is wanted before every method was run.
+    """
+    stage = Stage(with_baselines(PUBLISHED))
+    found = play("methods", stage)
+    rivals: dict[int, list[dict[str, Any]]] = {}
+    for group in sorted(set(published.matched_groups(found, SIZE).values())):
+        arms = [arm for arm, own in published.matched_groups(found, SIZE).items() if own == group]
+        uniform = tuple(dict.fromkeys(with_loss("uniform", loss_of(arm)) for arm in arms))
+        rivals[group] = play(f"methods 32x{group}", Stage(uniform, shape=f"32x{group}"))
+    missing = len(stage.arms) * len(stage.tasks) * len(stage.seeds) - len(found)
+    if missing and {"method_finalists", "method_families"} & set(wanted):
+        sys.exit(f"method_finalists: {missing} runs of stage methods are missing; run --stage methods first")
+    ranked = best(found, None, SCREEN)
+    top = ranked[:FINALISTS]
+    rest = published.by_family(ranked, top, ALIKE)
+    if not missing:
+        play("method_finalists", Stage(with_baselines(top), seeds=FULL))
+        play("method_finalists unseen", Stage(with_baselines(top), (THIRD,), METHODS_UNSEEN))
+        play("method_families", Stage(with_baselines(rest), seeds=CHOICE))
+    return {
+        "run_like": ALIKE,
+        "finalists": top,
+        "best_of_other_families": rest,
+        "at_equal_updates": published.beside(found, rivals, SIZE),
+    }
 
 
 def calls(options: argparse.Namespace) -> list[dict[str, Any]]:

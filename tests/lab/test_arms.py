@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from rollwise.allocators.adaroll import AdaRoll
-from rollwise.lab.arms import Arm, oracle_beliefs, parse_arm, parse_arms
+from rollwise.lab.arms import Arm, parse_arm, parse_arms
+from rollwise.lab.beliefs import oracle_beliefs
 from rollwise.types import RollwiseError
 from rollwise.utilities import get_utility
 
@@ -30,6 +31,18 @@ def test_a_utility_alone_is_adaroll_with_it() -> None:
 def test_arms_that_run_differently_have_different_keys() -> None:
     lines = ("uniform", "uniform@loss=dapo", "uniform@lr=3e-4", "min_variance", "min_variance@waves=2")
     assert len({parse_arm(line).key for line in lines}) == len(lines)
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        ("uniform", "9698c9b78c"),
+        ("min_variance@waves=8", "4ca0c5d967"),
+        ("neyman@loss=dr_grpo@prior=carried@objective=pass@2", "7088e384c9"),
+    ],
+)
+def test_keys_of_arms_that_were_run_stay(line: str, key: str) -> None:
+    assert parse_arm(line).key == key
 
 
 def test_a_curve_is_read_between_its_points() -> None:
@@ -57,6 +70,7 @@ def test_oracle_beliefs_have_their_mean_near_the_rate() -> None:
         ("uniform@lr=0", "give positive numbers"),
         ("uniform@selector=mops", "selector: no 'mops'; did you mean 'mopps'"),
         ("uniform@curator=replay@curator.sharing=1", "curator: replay has no setting 'sharing'; did you mean 'share'"),
+        ("optpo@labels=vote", "labels: no 'vote'"),
         ("uniform@prior=carry", "prior: no 'carry'"),
         ("", "methods: ''; give at least one"),
         ("uniform,uniform", "none twice"),

@@ -105,6 +105,10 @@ def test_each_loss_is_compared_with_uniform_under_that_loss() -> None:
     arms = ["uniform", "min_variance", "uniform@loss=dapo", "min_variance@waves=2@loss=dapo"]
     assert [baseline_of(arm, arms) for arm in arms] == ["uniform", "uniform", "uniform@loss=dapo", "uniform@loss=dapo"]
     assert baseline_of("min_variance@loss=dr_grpo", arms) == "uniform"
+    # published methods bring their loss
+    published = ["dapo", "codapo", "preset.hora", "vip_dr_grpo", "dapo@loss=grpo"]
+    rivals = ["uniform@loss=dapo", "uniform@loss=dapo", "uniform", "uniform", "uniform"]
+    assert [baseline_of(arm, arms) for arm in published] == rivals
     assert baseline_of("b", ["a", "b"]) == "a"
 
 

@@ -92,3 +92,10 @@ def test_strict_asks_for_the_whole_answer_and_final_for_the_last_word() -> None:
 def test_an_unknown_task_names_the_nearest() -> None:
     with pytest.raises(RollwiseError, match="task: no 'chain'; did you mean 'chains'"):
         get_task("chain")
+
+
+def test_votes_are_on_what_is_graded_and_a_completion_without_end_has_none() -> None:
+    task, final = get_task("chains"), get_task("chains-final")
+    rows = np.array([[5, 9, END, PAD], [4, 9, END, PAD], [5, 9, 9, 9], [END, PAD, PAD, PAD]])
+    assert task.answers(rows) == ["26", "16", "", ""]
+    assert final.answers(rows) == ["6", "6", "", ""]

@@ -15,7 +15,8 @@ class Allocator(Protocol):
 
     A rule that carries something between steps adds `state_dict()` and `load_state_dict(state)` (JSON-able data or
     arrays). Rules hold no per-step state: everything they may use is in the view, so that resuming and agreeing
-    between processes come down to comparing `view.digest()`.
+    between processes come down to comparing `view.digest()`. A rule that looks at what not every trainer reports of a
+    rollout says so in an attribute `needs`, a set of "answer" (for `votes`) and "gradient_norm".
     """
 
     name: str

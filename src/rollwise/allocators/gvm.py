@@ -41,6 +41,7 @@ class Gvm:
         if not (0 <= alpha < np.inf and np.isfinite(beta)):
             raise RollwiseError(f"gvm: alpha {alpha}, beta {beta}; give an alpha of 0 or more, such as 0.001")
         self.name = "gvm_equal" if equal else "gvm"
+        self.needs = frozenset[str]() if equal else frozenset({"gradient_norm"})
         self.first = first
         self.alpha = alpha
         self.beta = beta

@@ -34,6 +34,7 @@ class OptPo:
 
     name = "optpo"
     saves = True
+    needs = frozenset({"answer"})
 
     def __init__(
         self,

@@ -26,11 +26,16 @@ from rollwise.objectives import Objective, get_objective
 from rollwise.presets import PRESETS, Method
 from rollwise.selectors import Selector, get_selector
 from rollwise.suggest import nearest
-from rollwise.types import FloatArray, RollwiseError
+from rollwise.types import RollwiseError
 from rollwise.utilities import UTILITIES
+from rollwise.votes import check_labels
 from rollwise.weighting import check_weighting
 
 WEIGH_BY = ("prior", "carried", "oracle")
+OWN_PRIORS = ("oracle", "gaussian_process")
+"""Priors that need more than counts: the model."""
+UNMARKED: dict[str, Any] = {"selector": None, "curator": None, "lever_settings": {}, "labels": "verifier"}
+"""Settings that leave no mark in an arm's key where they are these, so that files of earlier versions keep their names."""
 Curve = tuple[tuple[float, float], ...]
 
 
@@ -41,8 +46,9 @@ class Arm:
     Args:
         allocator, settings: the rule and its keyword arguments.
         waves, n_min, n_max: as in `rollwise.step.Step`. Uniform takes one wave whatever is said.
-        prior: belief at the opening, as `rollwise.beliefs.prior_source` reads it, or "oracle": Beta of `strength`
-            observations at the true success rate, which costs no rollout of the budget and no real trainer has.
+        prior: belief at the opening, as `rollwise.beliefs.prior_source` reads it; "gaussian_process", predicted from
+            prompts that the warm model represents alike; or "oracle": Beta of `strength` observations at the true success
+            rate, which costs no rollout of the budget and no real trainer has.
         discount: of carried beliefs.
         loss, advantage: of `rollwise.lab.losses`, and an estimator; by default the one the loss was published with.
         weighting: `per_rollout` or `per_prompt`.
@@ -53,6 +59,7 @@ class Arm:
         selector, curator: names or addresses of the rules for which prompts enter and which rollouts train, several
             curators joined by "/"; without a selector prompts come in shuffled passes.
         lever_settings: "selector" and "curator" to their keyword arguments, written `selector.key=value` in a line.
+        labels: where outcomes come from, the `verifier` or the `majority` of the answers to a prompt.
         lr, updates, schedule: of AdamW; passes over a step's rollouts; `constant`, or `linear` to 0 by rollouts spent.
     """
 
@@ -74,6 +81,7 @@ class Arm:
     selector: str | None = None
     curator: str | None = None
     lever_settings: dict[str, dict[str, Any]] = field(default_factory=dict)
+    labels: str = "verifier"
     lr: float = 5e-4
     updates: int = 1
     schedule: str = "constant"
@@ -84,10 +92,11 @@ class Arm:
         get_loss(self.loss)
         get_advantage(self.estimator)
         check_weighting(self.weighting)
+        check_labels(self.labels)
         self.ascended()
         self.choose_prompts(1, 0)
         self.choose_rows()
-        if self.prior != "oracle":
+        if self.prior not in OWN_PRIORS:
             prior_source(self.prior, discount=self.discount)
         for key, value, valid in (
             ("weigh_by", self.weigh_by, WEIGH_BY),
@@ -108,12 +117,10 @@ class Arm:
     @property
     def key(self) -> str:
         """Digest of everything but the name: two arms that run alike have the same."""
-        # what an arm does not use leaves no mark, so that files of earlier versions keep their names
-        unset: dict[str, Any] = {"selector": None, "curator": None, "lever_settings": {}}
         settings = {
             name: value
             for name, value in asdict(self).items()
-            if name != "name" and not (name in unset and value == unset[name])
+            if name != "name" and not (name in UNMARKED and value == UNMARKED[name])
         }
         return hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=5).hexdigest()
 
@@ -144,11 +151,6 @@ class Arm:
         return get_objective(Objective("curve", lambda p: np.interp(p, rates, weights)))
 
 
-def oracle_beliefs(rates: FloatArray, strength: float) -> FloatArray:
-    """(B, 2) Beta(1, 1) after `strength` observations that came out exactly at the true rates (B,)."""
-    return 1.0 + strength * np.stack([rates, 1.0 - rates], axis=1)
-
-
 def parse_arm(text: str) -> Arm:
     """Read `rule[:utility][@setting=value]...`; settings that `Arm` has not go to the rule.
 
@@ -161,10 +163,9 @@ def parse_arm(text: str) -> Arm:
         allocator, utility = "adaroll", allocator
     own: dict[str, Any] = {}
     settings: dict[str, Any] = {"utility": utility} if utility else {}
-    preset = allocator.removeprefix("preset.")
-    if preset in PRESETS and (preset != allocator or preset not in ALLOCATORS):
-        allocator, settings, own = unfold(PRESETS[preset])
-    levers: dict[str, dict[str, Any]] = {}
+    if method := preset_of(allocator):
+        allocator, settings, own = unfold(method)
+    levers: dict[str, dict[str, Any]] = own.pop("lever_settings", {})
     known = {entry.name for entry in fields(Arm)} - {"name", "allocator", "settings", "lever_settings"}
     for extra in extras:
         key, _, value = extra.partition("=")
@@ -191,15 +192,61 @@ def parse_arm(text: str) -> Arm:
 
 
 def unfold(method: Method) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """A published method's allocator, its settings, and what else of an arm it sets; its loss where the lab has that."""
-    loss = method.trainer.get("loss_type", "grpo")
-    own: dict[str, Any] = {"advantage": method.advantage, "loss": loss if loss in LOSSES else "grpo"}
-    own |= {key: value for key, value in method.step.items() if key in ("prior", "objective")}
+    """A published method's allocator, its settings, and what else of an arm it sets.
+
+    The lab is one process, so `bnpo` is the mean over tokens that `dapo` is; clip ranges are those of the lab's losses,
+    which one update a step never meets.
+
+    Raises:
+        RollwiseError: a setting of the step that the lab has not.
+    """
+    loss = lab_loss(method)
+    own: dict[str, Any] = {"loss": loss}
+    if method.advantage != ESTIMATORS[loss]:
+        own["advantage"] = method.advantage
+    known = {entry.name for entry in fields(Arm)}
+    for key, value in method.step.items():
+        if key not in known:
+            raise RollwiseError(f"methods: {method.name} sets {key}, which the lab has not; valid: {', '.join(known)}")
+        own[key] = value
     if method.selector:
         own["selector"] = method.selector
     if method.curators:
         own["curator"] = "/".join(method.curators)
+    inner = {name: settings for curator in method.curator_settings.values() for name, settings in curator.items()}
+    levers = {"selector": dict(method.selector_settings), "curator": inner}
+    own["lever_settings"] = {lever: settings for lever, settings in levers.items() if settings}
     return method.allocator, dict(method.allocator_settings), own
+
+
+def lab_loss(method: Method) -> str:
+    """The lab's loss of a published method."""
+    loss = method.trainer.get("loss_type", "grpo")
+    if method.trainer.get("importance_sampling_level") == "trajectory":
+        loss = "tic_grpo"
+    loss = "dapo" if loss == "bnpo" else loss
+    return loss if loss in LOSSES else "grpo"
+
+
+def preset_of(head: str) -> Method | None:
+    """The published method that the first part of an arm's line names, if it is one and not an allocator."""
+    name = head.removeprefix("preset.")
+    return PRESETS[name] if name in PRESETS and (name != head or name not in ALLOCATORS) else None
+
+
+def published_arms() -> tuple[str, ...]:
+    """Every published method's line, with the prefix where an allocator has the same name."""
+    return tuple(f"preset.{name}" if name in ALLOCATORS else name for name in PRESETS)
+
+
+def loss_of(line: str) -> str:
+    """Name of the loss that an arm's line asks for; the default of the lab where it says nothing, also if it is no arm."""
+    head, *extras = line.split("@")
+    for extra in extras:
+        if extra.startswith("loss="):
+            return extra.removeprefix("loss=")
+    method = preset_of(head)
+    return "grpo" if method is None else lab_loss(method)
 
 
 def parse_arms(text: str) -> tuple[Arm, ...]:

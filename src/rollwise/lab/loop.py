@@ -12,7 +12,8 @@ import numpy as np
 import torch
 
 from rollwise.beliefs import PriorSource, prior_source
-from rollwise.lab.arms import Arm, oracle_beliefs
+from rollwise.lab.arms import Arm
+from rollwise.lab.beliefs import open_beliefs, oracle_beliefs
 from rollwise.lab.dynamics import step_dynamics
 from rollwise.lab.losses import get_loss
 from rollwise.lab.measure import measure_accuracy, success_rates
@@ -73,9 +74,12 @@ class Run:
             self.model.parameters(), lr=arm.lr, betas=(0.9, 0.99), weight_decay=0.0, fused=True
         )
         self.rule, self.loss, self.objective = arm.rule(), get_loss(arm.loss), arm.ascended()
-        self.beliefs = None if arm.prior == "oracle" else prior_source(arm.prior, discount=arm.discount)
+        self.beliefs = open_beliefs(arm, start.pool, self.model)
         self.weighers = prior_source("carried", discount=arm.discount) if arm.weigh_by == "carried" else None
         self._flat = prior_source("1,1")
+        self._needs = frozenset(getattr(self.rule, "needs", ()))
+        if arm.labels == "majority":
+            self._needs |= {"answer"}
         self.selector, self.curators = arm.choose_prompts(training.steps, self.seed), arm.choose_rows()
         self.progress = Progress()
         self._payload = Payload()
@@ -138,16 +142,17 @@ class Run:
             index=at.step,
             waves=1 if arm.allocator == "uniform" else arm.waves,
             prior=opening,
-            n_min=arm.n_min,
+            n_min=min(arm.n_min, budget // len(chosen)),  # a rule that saves may leave one rollout for the last step
             n_max=arm.n_max,
             advantage=arm.estimator,
             weighting=arm.weighting,
             objective=self.objective if arm.weigh_by == "prior" else "none",
+            labels=arm.labels,
             curators=self.curators,
             copies=copies,
             ledger=self._ledger,
         )
-        made, seconds = play_step(self.model, self.task, step, problems, budget, self.seed)
+        made, seconds = play_step(self.model, self.task, step, problems, budget, self.seed, self._needs)
         at.generating += seconds
         record = step.close()
         advantages = record.advantages * self._weights(problems, rates)[record.slots]

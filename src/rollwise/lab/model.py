@@ -121,6 +121,11 @@ class TinyLM(nn.Module):
         stream, caches = self._encode(prompts)
         return Prefix(self.head(self.norm(stream[:, -1])), caches, prompts.shape[1])
 
+    @torch.no_grad()
+    def represent(self, prompts: Tensor) -> Tensor:
+        """[B, width] mean over places of the last layer's normalised stream, of prompts [B, P]."""
+        return self.norm(self._encode(prompts)[0]).mean(1)
+
     def logits(self, prompts: Tensor, completions: Tensor, rows: Tensor) -> Tensor:
         """Logits [n, T, V] that predict completions [n, T], completion j after prompt `rows[j]` of [B, P]."""
         prefix = self.prefill(prompts)

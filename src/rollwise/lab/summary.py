@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rollwise.lab.arms import loss_of
 from rollwise.suggest import nearest
 from rollwise.types import FloatArray, RollwiseError
 
@@ -114,8 +115,7 @@ def summarise(results: Sequence[dict[str, Any]], baseline: str | None = None) ->
 
 def baseline_of(arm: str, arms: Sequence[str]) -> str:
     """The uniform arm with the same loss as `arm`, by their names; else the first uniform arm; else the first arm."""
-    loss = [part for part in arm.split("@")[1:] if part.startswith("loss=")]
-    for wanted in ("@".join(["uniform", *loss]), "uniform"):
+    for wanted in (f"uniform@loss={loss_of(arm)}", "uniform"):
         if wanted in arms:
             return wanted
     return next((name for name in arms if name.split("@")[0] == "uniform"), arms[0])

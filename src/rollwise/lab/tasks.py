@@ -44,6 +44,12 @@ class Task:
             return (completions == answers).all(axis=1)
         return _last(completions) == _last(answers)
 
+    def answers(self, completions: IntArray) -> list[str]:
+        """What completions (n, T) answer, to be voted on: what is graded of each, "" where one never ended."""
+        if self.strict:
+            return [self.text(row) if (row == END).any() else "" for row in completions]
+        return [self.words[word] if word >= 0 else "" for word in _last(completions)]
+
     def text(self, tokens: IntArray) -> str:
         """What tokens (S,) read like, up to END."""
         known = [int(token) for token in tokens]
