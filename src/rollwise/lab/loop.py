@@ -152,7 +152,10 @@ class Run:
             copies=copies,
             ledger=self._ledger,
         )
-        made, seconds = play_step(self.model, self.task, step, problems, budget, self.seed, self._needs)
+        singly = bool(getattr(self.rule, "sequential", False))
+        made, seconds = play_step(
+            self.model, self.task, step, problems, budget, self.seed, needs=self._needs, singly=singly
+        )
         at.generating += seconds
         record = step.close()
         advantages = record.advantages * self._weights(problems, rates)[record.slots]
