@@ -71,6 +71,12 @@ def brevity(completions: list[str], **_: Any) -> list[float]:
     return [1.0 / (1 + len(text)) for text in completions]
 
 
+def parity(text: str) -> str | None:
+    """An answer of which there are two, by the first character; none for some, and for no text."""
+    first = ord(text[:1] or "2")
+    return None if first % 5 == 0 else ("even", "odd")[first % 2]
+
+
 def settings(folder: Path, **changes: Any) -> dict[str, Any]:
     """Arguments of a config: 4 prompts x 4 rollouts in one block, one optimizer step each."""
     return {

@@ -19,6 +19,11 @@ PRESETS: dict[str, dict[str, Any]] = {
     "pods": {"curator_settings": {"pods": {"keep": 3}}, "loss_type": "grpo"},
     "ar3po": {},
     "aero": {},
+    "gvm": {"temperature": 1.3},
+    "optpo": {
+        "answers": "tests.integrations.trl.support:parity",
+        "allocator_settings": {"right": 0.9, "wrong": 0.01, "increment": 2},
+    },
 }
 
 
@@ -61,3 +66,5 @@ def test_mechanisms_act(results: list[dict[str, Any]]) -> None:
     assert history["cero"][-1]["rollwise/cero_round"] == 3
     assert any(entry["rollwise/subsampled_out"] > 0 for entry in history["aero"])
     assert all(entry["rollwise/trained_share"] < 1 for entry in history["pods"])
+    assert any(entry["rollwise/max_n"] > entry["rollwise/min_n"] for entry in history["gvm"])
+    assert history["optpo"][-1]["rollwise/rollouts_spent"] < 3 * 16

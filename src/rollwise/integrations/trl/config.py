@@ -14,8 +14,10 @@ from rollwise.allocators import get_allocator
 from rollwise.beliefs import prior_source
 from rollwise.beliefs.source import DISCOUNT
 from rollwise.objectives import get_objective
+from rollwise.tasks.answers import read_answers
 from rollwise.types import RollwiseError
 from rollwise.utilities import get_utility
+from rollwise.votes import check_labels
 from rollwise.weighting import check_weighting
 
 BY_SCALE = {"group": "grpo", "batch": "grpo_batch", "none": "dr_grpo"}
@@ -89,6 +91,16 @@ class RollwiseGRPOConfig(GRPOConfig):
             "help": "A reward at or above it is a success (of the `outcome` function, else of the summed reward)."
         },
     )
+    labels: str = field(
+        default="verifier",
+        metadata={"help": "Where outcomes come from: the verifier (reward functions), or the majority of the answers to a "
+                          "prompt; agreement with it then trains, and reward functions are not needed, only logged."},
+    )  # fmt: skip
+    answers: str = field(
+        default="marked",
+        metadata={"help": "How a vote finds the answer of a completion: marked (boxed, after 'the answer is', else the "
+                          "last number), whole, last_line, last_number, boxed, ... or package.module:function."},
+    )  # fmt: skip
     prompt_id_column: str | None = field(
         default=None,
         metadata={"help": "Column that names a prompt; by default its row number. Required for streamed data sets."},
@@ -133,6 +145,13 @@ class RollwiseGRPOConfig(GRPOConfig):
         get_objective(self.objective)
         get_utility(self.utility, self.advantage_form)
         check_weighting(self.weighting)
+        check_labels(self.labels)
+        read_answers(self.answers)
+        if self.labels == "majority" and self.multi_objective_aggregation == "normalize_then_sum":
+            raise RollwiseError(
+                "multi_objective_aggregation: normalize_then_sum is for several rewards, and labels='majority' makes one; "
+                "use sum_then_normalize"
+            )
         if self.advantage is not None:
             get_advantage(self.advantage)
         if self.waves < 1:

@@ -13,6 +13,7 @@ from rollwise.allocators.base import Allocator
 from rollwise.allocators.uniform import Uniform
 from rollwise.integrations.trl.block import Block
 from rollwise.integrations.trl.config import BY_SCALE
+from rollwise.integrations.trl.gradients import gradient_norms
 from rollwise.integrations.trl.levers import Levers
 from rollwise.integrations.trl.prompts import Prompts
 from rollwise.integrations.trl.resumable import ResumableTrainer
@@ -42,7 +43,10 @@ class WaveTrainer(ResumableTrainer):
             rows = [copy.copy(prompts.rows[wave.rollouts[k].prompt_id]) for k in mine]
             block.stock = self._is_stock_layout(step, wave)
             part = self._run_wave(rows, self.num_generations, None) if block.stock else self._run_wave(rows, 1, width)
-            report(step, wave, self._scores, self._behaviour(part) if self._choice.needs else None)
+            scored = self._behaviour(part) if self._choice.needs else None
+            # norms are for the decisions to come, and after the last wave there is none
+            wanted = "gradient_norm" in getattr(self._rule, "needs", ()) and step.view.budget_left
+            report(step, wave, self._scores, scored, self._norms(part) if wanted else None)
             block.add(part, mine, self._scores)
         if not block.wave_sizes:
             raise RollwiseError(
@@ -90,6 +94,7 @@ class WaveTrainer(ResumableTrainer):
             and bool((wave.counts == self.num_generations).all())
             and self.args.advantage in (None, BY_SCALE[self.scale_rewards])
             and step.view.objective_weights is None
+            and self.args.labels == "verifier"
             and wave.counts.sum() == self._budget
             and not (self._choice.curators or self._choice.copies)
         )
@@ -123,6 +128,13 @@ class WaveTrainer(ResumableTrainer):
                 part["old_per_token_logps"] = logprobs
         summed = (logprobs * part["completion_mask"]).sum(1)
         return self.accelerator.gather(summed).double().cpu().numpy()
+
+    def _norms(self, part: dict[str, Any]) -> np.ndarray:
+        """(n,) gradient norms of the wave's rollouts, of all processes."""
+        model = self.accelerator.unwrap_model(self.model)
+        with self.accelerator.autocast():
+            own = gradient_norms(model, part, self.temperature, self.args.per_device_train_batch_size)
+        return self.accelerator.gather(own).cpu().numpy()
 
     def _train_on(self, step: Step, record: StepRecord, block: Block) -> dict[str, Any] | None:
         """What the optimizer gets of this round; None where nothing is left to train."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 from accelerate import Accelerator
+from accelerate.utils import gather_object
 
 from rollwise.integrations.trl.aggregation import sum_rewards
 from rollwise.integrations.trl.outcomes import OutcomeReader
@@ -20,16 +21,22 @@ class Judge:
     """Reads `Scores` out of a call of the trainer.
 
     `outcomes` says what counts as success; `weights` (F,) sum the reward columns; `ends` are the tokens that end a
-    completion; `accelerator` gathers over processes.
+    completion; `accelerator` gathers over processes; `answers` finds what a completion says, where votes are counted.
     """
 
     def __init__(
-        self, outcomes: OutcomeReader, weights: FloatArray, ends: Sequence[int | None], accelerator: Accelerator
+        self,
+        outcomes: OutcomeReader,
+        weights: FloatArray,
+        ends: Sequence[int | None],
+        accelerator: Accelerator,
+        answers: Callable[[Any], str] | None = None,
     ) -> None:
         self.outcomes = outcomes
         self.weights = weights
         self._ends = frozenset(ends)
         self._accelerator = accelerator
+        self._answers = answers
         self._function = None if outcomes.function is None else checked(outcomes.function, outcomes.source)
 
     def score(
@@ -65,7 +72,10 @@ class Judge:
         values = columns.double().cpu().numpy()
         summed = sum_rewards(values, self.weights)
         outcomes = tuple(self.outcomes.read(values, summed, own))
-        return Scores(values, summed, outcomes, lengths.astype(np.float64), truncated.astype(bool))
+        said: list[str | None] = [None] * len(values)
+        if self._answers is not None:
+            said = gather_object([self._answers(completion) for completion in completions])
+        return Scores(values, summed, outcomes, lengths.astype(np.float64), truncated.astype(bool), tuple(said))
 
     def _gather(self, values: list[Any], kind: torch.dtype) -> np.ndarray:
         local = torch.tensor(values, dtype=kind, device=self._accelerator.device)

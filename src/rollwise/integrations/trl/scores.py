@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,7 +16,8 @@ class Scores:
     """Scores of n rollouts.
 
     `columns` (n, F) holds each reward function's value, NaN where it abstained; `summed` (n,) their weighted sum;
-    `outcomes` n verdicts; `lengths` (n,) tokens; `truncated` (n,) whether the end token is missing.
+    `outcomes` n verdicts; `lengths` (n,) tokens; `truncated` (n,) whether the end token is missing; `answers` what each
+    said, "" for nothing, None where nobody looked.
     """
 
     columns: FloatArray
@@ -24,6 +25,7 @@ class Scores:
     outcomes: tuple[Outcome, ...]
     lengths: FloatArray
     truncated: np.ndarray
+    answers: tuple[str | None, ...]
 
     def __len__(self) -> int:
         return len(self.summed)
@@ -37,18 +39,30 @@ class Scores:
             tuple(outcome for part in parts for outcome in part.outcomes),
             np.concatenate([part.lengths for part in parts]),
             np.concatenate([part.truncated for part in parts]),
+            tuple(answer for part in parts for answer in part.answers),
         )
 
+    def voted(self, rewards: FloatArray, own: bool) -> Scores:
+        """The same with what a vote made of the rewards (n,); `own` says that no other reward column is there."""
+        return replace(self, summed=rewards, columns=rewards[:, None] if own else self.columns)
 
-def report(step: Step, wave: Wave, scores: Scores, logprobs: FloatArray | None = None) -> None:
-    """Tell the step what came back for each of the wave's rollouts; `logprobs` (n,) is their summed log-probability."""
+
+def report(
+    step: Step, wave: Wave, scores: Scores, logprobs: FloatArray | None = None, norms: FloatArray | None = None
+) -> None:
+    """Tell the step what came back for each of the wave's rollouts.
+
+    `logprobs` (n,) is their summed log-probability, `norms` (n,) the norm of its gradient.
+    """
     step.observe(
         *(
             rollout.result(
                 scores.outcomes[k],
                 reward=None if np.isnan(scores.summed[k]) else float(scores.summed[k]),
+                answer=scores.answers[k],
                 tokens=int(scores.lengths[k]),
                 logprob=None if logprobs is None else float(logprobs[k]),
+                gradient_norm=None if norms is None else float(norms[k]),
             )
             for k, rollout in enumerate(wave.rollouts)
         )

@@ -32,8 +32,8 @@ def check_arguments(args: Any, reward_funcs: Any, others: Mapping[str, Any]) -> 
     for name in ("rollout_func", "environment_factory"):
         if others.get(name) is not None:
             raise RollwiseError(f"{name}: not supported, it fixes which rollouts are made; leave it out")
-    functions = len(reward_funcs) if isinstance(reward_funcs, list) else 1
-    if not functions or reward_funcs is None:
+    functions = len(reward_funcs) if isinstance(reward_funcs, list) else int(reward_funcs is not None)
+    if not functions and args.labels == "verifier":
         raise RollwiseError("reward_funcs: none given; pass one reward function or a list of them")
     if args.reward_weights is not None and len(args.reward_weights) != functions:
         raise RollwiseError(
@@ -99,7 +99,7 @@ def small_step_warning(rule: Allocator, prompts: int, budget: int) -> list[str]:
 
 def summary_lines(args: RollwiseGRPOConfig, rule: Allocator, outcome: str) -> list[str]:
     """The start-up summary, one line each: what a step is, how it is allocated, what is not supported."""
-    uniform = isinstance(rule, Uniform)
+    uniform, voted = isinstance(rule, Uniform), args.labels == "majority"
     waves = f"{args.waves} waves"
     if args.sequential and not uniform:
         waves = "sequential"
@@ -115,6 +115,7 @@ def summary_lines(args: RollwiseGRPOConfig, rule: Allocator, outcome: str) -> li
         f"n_max {args.n_max or 'none'} | prior {args.prior}",
         f"rollwise: weighting {args.weighting} | advantage {advantage} | objective {args.objective} | "
         f"outcome from {outcome}",
+        *([f"rollwise: labels by the majority of answers ({args.answers}); reward functions do not train"] * voted),
         f"rollwise: not supported: {UNSUPPORTED}",
         *([f"rollwise: warning: {twice}"] if twice else []),
     ]

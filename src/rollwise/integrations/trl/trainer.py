@@ -29,7 +29,6 @@ from rollwise.integrations.trl.dataset import check_prompts, check_rows, with_in
 from rollwise.integrations.trl.generation import WaveTrainer
 from rollwise.integrations.trl.judge import Judge
 from rollwise.integrations.trl.levers import Levers, summary
-from rollwise.integrations.trl.outcomes import OutcomeReader
 from rollwise.integrations.trl.prompts import Prompts, gather_prompts
 from rollwise.integrations.trl.rewards import checked
 from rollwise.integrations.trl.rows import ROW_MEAN_LOSSES, SCALE
@@ -44,6 +43,7 @@ from rollwise.integrations.trl.startup import (
     summary_lines,
 )
 from rollwise.integrations.trl.stop import StopWhenDone
+from rollwise.integrations.trl.votes import agreement, answer_reader, outcome_reader, write_agreement
 from rollwise.ledger import Ledger
 from rollwise.step import Step
 from rollwise.types import RollwiseError, StepRecord
@@ -90,17 +90,18 @@ class RollwiseGRPOTrainer(WaveTrainer):
         dataset = with_index(train_dataset, args.prompt_id_column)
         check_rows(dataset, self._prompts)
         self._choice = Levers(args, dataset, self._prompts)
-        super().__init__(model, reward_funcs, args, dataset, *positional, **kwargs)
+        super().__init__(model, reward_funcs or agreement, args, dataset, *positional, **kwargs)
         if isinstance(dataset, Dataset):
             check_prompts(dataset["prompt"][:], self._tokenizer)
         self._names = list(self.reward_func_names)
         self.reward_funcs = [
             checked(function, name) for function, name in zip(self.reward_funcs, self._names, strict=True)
         ]
-        outcomes = OutcomeReader(outcome or args.outcome, args.outcome_threshold, self._names)
+        outcomes = outcome_reader(args, outcome, self._names)
         # TRL 1.14 knows a single end token and has no list of them
         ends = [*getattr(self, "eos_token_ids", [self._tokenizer.eos_token_id]), self._tokenizer.pad_token_id]
-        self._judge = Judge(outcomes, self.reward_weights.double().cpu().numpy(), ends, self.accelerator)
+        weights = self.reward_weights.double().cpu().numpy()
+        self._judge = Judge(outcomes, weights, ends, self.accelerator, answer_reader(args, self._rule))
         rows = len(dataset) if isinstance(dataset, Dataset) else None
         self._settings = settings_of(args, self._rule, outcomes.source, self._names, rows)
         check_same_on_all(self._settings)
@@ -200,6 +201,7 @@ class RollwiseGRPOTrainer(WaveTrainer):
             advantage=self.args.advantage or BY_SCALE[self.scale_rewards],
             weighting=self.args.weighting,
             objective=self.args.objective,
+            labels=self.args.labels,
             curators=self._choice.curators,
             copies=self._choice.copies,
             ledger=self._ledger,
@@ -233,7 +235,10 @@ class RollwiseGRPOTrainer(WaveTrainer):
     def _report(self, record: StepRecord, block: Block) -> None:
         metrics = self._metrics["train"]
         if not block.stock:
-            logs.rewrite(metrics, block.entries_before, block.wave_sizes, block.scores, self._names, record)
+            scores = block.scores
+            if self.args.labels == "majority":
+                scores = write_agreement(self._logs, scores, record)
+            logs.rewrite(metrics, block.entries_before, block.wave_sizes, scores, self._names, record)
             logs.replace_last(self._logs["advantages"], record.advantages.tolist())
         for name, value in (record.metrics | self._choice.metrics()).items():
             metrics[f"rollwise/{name}"].append(value)
