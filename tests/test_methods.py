@@ -41,7 +41,8 @@ def play(name: str, steps: int) -> list[StepRecord]:
     pool = [f"q{k}" for k in range(24)]
     rates = np.linspace(0.0, 1.0, 24)
     step_settings = dict(method.step)
-    prior = prior_source(step_settings.pop("prior", "1,1"))
+    vectors = {key: np.array([rate, 1.0]) for key, rate in zip(pool, rates, strict=True)}
+    prior = prior_source(step_settings.pop("prior", "1,1"), embeddings=vectors)
     records = []
     for index in range(steps):
         rng = np.random.default_rng(index)
@@ -79,6 +80,22 @@ def play(name: str, steps: int) -> list[StepRecord]:
         if selector is not None:
             selector.observe(records[-1])
     return records
+
+
+def test_vip_is_the_published_predictor_and_its_carried_form_has_a_name_of_its_own() -> None:
+    """`vip` sets prompts apart that it never saw, by those that are near; `vip_beta` cannot."""
+    for name, form in (
+        ("vip", "rloo"),
+        ("vip_dr_grpo", "dr_grpo"),
+        ("vip_beta", "rloo"),
+        ("vip_beta_dr_grpo", "dr_grpo"),
+    ):
+        method = get_method(name)
+        assert method.step == {"prior": "carried" if "beta" in name else "gaussian_process"}
+        assert build_allocator(method).form == form  # type: ignore[attr-defined]
+        assert method.advantage == form
+        unseen = play(name, 2)[1].counts
+        assert (len(set(unseen.tolist())) == 1) == ("beta" in name)
 
 
 def test_levers_mix_and_a_new_lever_drops_the_old_ones_settings() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from rollwise.allocators import Uniform
 from rollwise.beliefs import CarriedPrior, EmpiricalPrior, FixedPrior, PriorSource, fit_prior, prior_source
+from rollwise.beliefs.gaussian_process import GaussianProcessPrior
 from rollwise.step import Step
 from rollwise.types import RollwiseError
 
@@ -30,6 +31,7 @@ def outcomes(step: int) -> tuple[np.ndarray, np.ndarray]:
         ((0.5, 2), FixedPrior),
         ("empirical", EmpiricalPrior),
         ("carried", CarriedPrior),
+        ("gaussian_process", GaussianProcessPrior),
     ],
 )
 def test_the_setting_is_a_pair_or_a_word(given: Any, kind: type) -> None:
@@ -45,6 +47,31 @@ def test_the_setting_is_a_pair_or_a_word(given: Any, kind: type) -> None:
 def test_anything_else_is_refused_with_a_valid_value(given: Any, line: str) -> None:
     with pytest.raises(RollwiseError, match=line):
         prior_source(given)
+
+
+def test_a_gaussian_process_needs_embeddings_and_says_what_does_without() -> None:
+    source = prior_source("gaussian_process", embeddings={"a": [0.0], "b": [1.0]}, settings={"own": 0.5})
+    assert isinstance(source, GaussianProcessPrior) and source.own == 0.5
+    assert source.for_step(["a", "b"]).tolist() == [[1, 1]] * 2
+    with pytest.raises(RollwiseError, match=r"there are none here; use carried \(method vip_beta\)"):
+        prior_source("gaussian_process").for_step(["a"])
+
+
+@pytest.mark.parametrize(
+    ("given", "settings", "line"),
+    [
+        (
+            "gaussian_process",
+            {"owns": 0.5},
+            "prior_settings: owns do not fit gaussian_process; valid: noise, eps, own",
+        ),
+        ("gaussian_process", {"own": 2}, "own from 0 to 1"),
+        ("carried", {"own": 0.5}, "prior_settings: are for prior gaussian_process, and this run's is carried"),
+    ],
+)
+def test_settings_are_those_of_the_gaussian_process(given: str, settings: dict[str, Any], line: str) -> None:
+    with pytest.raises(RollwiseError, match=line):
+        prior_source(given, settings=settings)
 
 
 def test_a_fixed_prior_learns_nothing() -> None:

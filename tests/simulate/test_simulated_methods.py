@@ -41,6 +41,15 @@ def test_what_is_no_method_is_one_clear_line(text, part):
         parse_methods(text)
 
 
+@pytest.mark.parametrize(
+    "text", ["vip", "preset.vip", "vip_dr_grpo", "vip@form=dr_grpo", "vip@prior=gaussian_process"]
+)
+def test_prompts_without_texts_cannot_be_foretold_by_them(text):
+    with pytest.raises(RollwiseError, match="the simulator has not; use vip_beta"):
+        parse_method(text)
+    assert dict(parse_method("vip_beta").step)["prior"] == dict(parse_method("vip@prior=carried").step)["prior"]
+
+
 def test_an_unknown_setting_of_a_rule_is_named():
     with pytest.raises(RollwiseError, match="depth"):
         parse_method("min_variance@depth=3").build()

@@ -46,6 +46,7 @@ class GaussianProcessPrior:
     """
 
     name = "gaussian_process"
+    SETTINGS = ("noise", "eps", "own", "limit")
 
     def __init__(
         self,
@@ -117,6 +118,11 @@ class GaussianProcessPrior:
 
     def _points(self, prompt_ids: Sequence[str]) -> FloatArray:
         absent = [key for key in prompt_ids if str(key) not in self.embeddings]
+        if absent and not self.embeddings:
+            raise RollwiseError(
+                f"prior: {self.name} predicts from embeddings of prompts, and there are none here; use carried (method "
+                "vip_beta)"
+            )
         if absent:
             raise RollwiseError(f"prior {self.name}: no embedding of prompt {absent[0]!r}; give one for every prompt")
         return np.array([self.embeddings[str(key)] for key in prompt_ids])

@@ -1,11 +1,11 @@
-"""Where a step's prior comes from: fixed numbers, the population's recent counts, or each prompt's own past.
+"""Where a step's prior comes from: fixed numbers, the population's recent counts, each prompt's own past, or its text.
 
-A setting is one word: `prior="1,1"`, `"empirical"` or `"carried"`; `prior_source` reads it.
+A setting is one word: `prior="1,1"`, `"empirical"`, `"carried"` or `"gaussian_process"`; `prior_source` reads it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -17,7 +17,7 @@ from rollwise.beliefs.store import BeliefStore
 from rollwise.suggest import nearest
 from rollwise.types import FloatArray, IntArray, RollwiseError
 
-NAMES = ("carried", "empirical")
+NAMES = ("carried", "empirical", "gaussian_process")
 DISCOUNT = 0.85
 """About the best one-step-ahead predictor on a GRPO log of 500 steps (docs/beliefs.md); faster learning wants less."""
 WINDOW = 1024
@@ -203,12 +203,20 @@ def prior_source(
     window: int = WINDOW,
     limit: int | None = None,
     base: tuple[float, float] | None = None,
+    embeddings: Mapping[str, ArrayLike] | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> PriorSource:
-    """Read the setting `prior`: "a,b" or a pair (fixed), "empirical", "carried", or a source as it is.
+    """Read the setting `prior`: "a,b" or a pair (fixed), "empirical", "carried", "gaussian_process", or a source as it is.
+
+    `embeddings` (vectors (d,) by prompt id) and `settings` (of `GaussianProcessPrior`) are for the last.
 
     Raises:
         RollwiseError: anything else, or an option out of range.
     """
+    if settings and value != "gaussian_process":
+        raise RollwiseError(
+            f"prior_settings: are for prior gaussian_process, and this run's is {value}; leave them out"
+        )
     if not isinstance(value, (str, tuple, list)) and value is not None:
         if isinstance(value, PriorSource):
             return value
@@ -217,6 +225,15 @@ def prior_source(
         return EmpiricalPrior(window)
     if value == "carried":
         return CarriedPrior(base, discount, limit, window)
+    if value == "gaussian_process":
+        from rollwise.beliefs.gaussian_process import GaussianProcessPrior
+
+        try:
+            return GaussianProcessPrior(embeddings or {}, **(settings or {}))
+        except TypeError:
+            valid = ", ".join(GaussianProcessPrior.SETTINGS)
+            given = ", ".join(settings or {})
+            raise RollwiseError(f"prior_settings: {given} do not fit gaussian_process; valid: {valid}") from None
     if isinstance(value, str) and value[:1].isalpha():
         raise RollwiseError(f"prior: no {value!r}; {nearest(value, NAMES)}, or two positive numbers such as 1,1")
     return FixedPrior(parse_prior(value))

@@ -94,6 +94,11 @@ def parse_method(text: str) -> Method:
             (step if key in STEP_SETTINGS else rule)[key] = read_value(key, value)
     if name in ("uniform", "observe") and rule:
         raise RollwiseError(f"method {text}: {name} has no setting {next(iter(rule))!r}; remove it")
+    if step.get("prior", "gaussian_process" if name == "vip" else None) == "gaussian_process":
+        raise RollwiseError(
+            f"method {text}: foretells success rates from the texts of prompts, which the simulator has not; use vip_beta, "
+            "its form with carried beliefs"
+        )
     allocator = "adaroll" if name in UTILITIES else name
     return Method(text.strip(), allocator, tuple(rule.items()), tuple(step.items()), tuple(levers.items()))
 

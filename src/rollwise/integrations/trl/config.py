@@ -11,7 +11,7 @@ from trl import GRPOConfig
 
 from rollwise.advantages import get_advantage
 from rollwise.allocators import get_allocator
-from rollwise.beliefs import prior_source
+from rollwise.beliefs import EmpiricalPrior, FixedPrior, prior_source
 from rollwise.beliefs.source import DISCOUNT
 from rollwise.objectives import get_objective
 from rollwise.tasks.answers import read_answers
@@ -59,7 +59,13 @@ class RollwiseGRPOConfig(GRPOConfig):
     prior: str = field(
         default="1,1",
         metadata={"help": "Belief over a prompt's success probability at the opening of a step: a Beta a,b; empirical "
-                          "(fitted to recent groups); or carried (each prompt's own past, discounted)."},
+                          "(fitted to recent groups); carried (each prompt's own past, discounted); or gaussian_process "
+                          "(predicted from prompts that read alike)."},
+    )  # fmt: skip
+    prior_settings: dict[str, Any] | None = field(
+        default=None,
+        metadata={"help": "Settings of prior='gaussian_process': own, noise, eps, limit, and embedding, the address "
+                          "package.module:function of what makes vectors (n, d) of n texts (default: TF-IDF)."},
     )  # fmt: skip
     prior_discount: float = field(
         default=DISCOUNT,
@@ -141,7 +147,7 @@ class RollwiseGRPOConfig(GRPOConfig):
         """
         check_finite(vars(self))
         super().__post_init__()
-        prior_source(self.prior, discount=self.prior_discount)
+        self._check_prior()
         get_objective(self.objective)
         get_utility(self.utility, self.advantage_form)
         check_weighting(self.weighting)
@@ -166,6 +172,19 @@ class RollwiseGRPOConfig(GRPOConfig):
             block_prompts=self.block_prompts,
             **(self.allocator_settings or {}),
         )
+
+    def _check_prior(self) -> None:
+        source = prior_source(self.prior, discount=self.prior_discount, settings=self.process_settings)
+        if self.allocator == "vip" and isinstance(source, (FixedPrior, EmpiricalPrior)):
+            raise RollwiseError(
+                f"prior: {self.prior} is one belief for all prompts, from which vip allocates nothing; set "
+                "gaussian_process (method vip) or carried (method vip_beta)"
+            )
+
+    @property
+    def process_settings(self) -> dict[str, Any]:
+        """`prior_settings` without the embedding, which is made beforehand."""
+        return {key: value for key, value in (self.prior_settings or {}).items() if key != "embedding"}
 
 
 def check_finite(settings: Mapping[str, Any]) -> None:

@@ -11,7 +11,7 @@ import trl
 
 from rollwise.allocators.base import Allocator
 from rollwise.allocators.uniform import Uniform
-from rollwise.beliefs import prior_source
+from rollwise.beliefs import FLAT, prior_source
 from rollwise.integrations.trl.config import BY_SCALE, RollwiseGRPOConfig
 from rollwise.objectives import weighs_twice
 from rollwise.solver import solve
@@ -68,15 +68,18 @@ def rehearse(rule: Allocator, prompts: int, budget: int, args: RollwiseGRPOConfi
         RollwiseError: naming the setting.
     """
     stateful: Any = rule if hasattr(rule, "state_dict") else None
+    ids = [str(slot) for slot in range(prompts)]
+    # texts are not read yet; before anything is observed a prediction is flat anyway
+    prior = FLAT if args.prior == "gaussian_process" else prior_source(args.prior).for_step(ids)
     carried = copy.deepcopy(stateful.state_dict()) if stateful else None
     Step(
-        [str(slot) for slot in range(prompts)],
+        ids,
         rule,
         budget,
         rng=np.random.default_rng(0),
         waves=args.waves,
         quantum=args.world_size,
-        prior=prior_source(args.prior).for_step([str(slot) for slot in range(prompts)]),
+        prior=prior,
         n_min=args.n_min,
         n_max=args.n_max,
     ).next_wave()

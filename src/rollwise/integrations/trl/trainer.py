@@ -26,6 +26,7 @@ from rollwise.integrations.trl.aggregation import NormaliseThenSum
 from rollwise.integrations.trl.block import Block
 from rollwise.integrations.trl.config import BY_SCALE, RollwiseGRPOConfig
 from rollwise.integrations.trl.dataset import check_prompts, check_rows, with_index
+from rollwise.integrations.trl.embeddings import opening, prompt_vectors
 from rollwise.integrations.trl.generation import WaveTrainer
 from rollwise.integrations.trl.judge import Judge
 from rollwise.integrations.trl.levers import Levers, summary
@@ -105,7 +106,10 @@ class RollwiseGRPOTrainer(WaveTrainer):
         rows = len(dataset) if isinstance(dataset, Dataset) else None
         self._settings = settings_of(args, self._rule, outcomes.source, self._names, rows)
         check_same_on_all(self._settings)
-        self._prior = prior_source(args.prior, discount=args.prior_discount)
+        vectors = prompt_vectors(args, dataset, self.accelerator)
+        self._prior = prior_source(
+            args.prior, discount=args.prior_discount, embeddings=vectors, settings=args.process_settings
+        )
         self._block = 0
         self._spent = 0
         self._scores: Scores
@@ -195,7 +199,9 @@ class RollwiseGRPOTrainer(WaveTrainer):
             index=self._block,
             waves=1 if self._in_one_wave else self.args.waves,
             quantum=self.accelerator.num_processes,
-            prior=self._prior.for_step(list(ids) if self._choice.copies else list(dict.fromkeys(ids))),
+            prior=opening(
+                self._prior, list(ids) if self._choice.copies else list(dict.fromkeys(ids)), self.accelerator
+            ),
             n_min=self.args.n_min,
             n_max=self.args.n_max,
             advantage=self.args.advantage or BY_SCALE[self.scale_rewards],
