@@ -80,12 +80,32 @@ def test_a_misspelt_command_or_flag_is_one_line(capsys: pytest.CaptureFixture[st
         (("--data", "absent.jsonl"), "absent.jsonl"),
         (("--model", "./absent-model"), "absent-model"),
         (("--prompts-per-step", "1"), "nothing to allocate"),
+        (("--method.slector", "cero"), "method.slector: unknown setting; did you mean 'selector'?"),
+        (("--method.selector",), "--method.selector: give a value, such as --method.selector 4"),
+        (("-x", "3"), "no option -x; "),
+        (("absent.yaml",), "absent.yaml: No such file or directory"),
+        (("a.yaml", "b.yaml"), "b.yaml: a run has one file, and a.yaml is given already"),
+        (("a.yaml", "--config", "b.yaml"), "--config b.yaml: the run's file is given twice, also as a.yaml"),
     ],
 )
 def test_what_the_user_can_mend_is_one_line_and_writes_nothing(
     capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], line: str
 ) -> None:
     assert line in complaint(capsys, "train", *arguments)
+
+
+def test_a_setting_of_a_part_is_a_flag_on_top_of_a_method_of_one_word(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "run.yaml"
+    file.write_text(
+        "data: {source: chains, limit: 40}\nmethod: adaroll\nprompts_per_step: 4\nrollouts_per_prompt: 4\n"
+    )
+    flags = ["--method.selector", "cero", "--trainer.beta=0.1", "--steps", "3", "--dry-run", "--json"]
+    assert status_of(["train", str(file), *flags]) == 0
+    config = json.loads(capsys.readouterr().out)["config"]
+    assert (config["method"]["preset"], config["method"]["selector"]) == ("adaroll", "cero")
+    assert (config["trainer"], config["steps"]) == ({"beta": 0.1}, 3)
 
 
 def test_a_reward_without_its_column_is_found_before_the_run(

@@ -85,11 +85,72 @@ def test_listed_arms_are_trained_as_listed(tmp_path: Path) -> None:
         ("overlong: {cache: 4, weight: 2}\n", "overlong.weight: unknown setting; valid: cache"),
         ("overlong: {cache: 300}\n", "overlong.cache: 300 tokens are more than max_completion_length 256; give fewer"),
         ("rewards: [numeric, yes_no]\noverlong: {cache: 9}\n", "outcome: overlong lowers the summed reward"),
-        ("rewards: []\n", "rewards: list should have at least 1 item"),
+        ("rewards: []\n", "rewards: none given; name one, such as exact_match, or set method.labels: majority"),
+        ("method: optpo\neval_data: {source: e.jsonl}\n", "rewards: eval_data is measured by one; name it"),
+        ("method: optpo\noverlong: {cache: 2}\n", "overlong: under labels: majority only agreement trains"),
+        ("method: {preset: optpo, answers: boxd}\n", "method.answers: no 'boxd'; did you mean 'boxed'?"),
+        ("reward_weights: [0]\n", "reward_weights: all are 0, so that nothing trains; give one that is not"),
+        ("output: ''\n", "output: no folder has an empty name; give one, or leave it out for runs/"),
+        ("output: '  '\n", "output: no folder has an empty name"),
+        ("steps: true\n", "steps: true is a switch and no number; give a number, such as 1"),
+        ("learning_rate: no\n", "learning_rate: false is a switch and no number"),
+        ("reward_weights: [yes]\n", "reward_weights.0: true is a switch and no number"),
+        ("method: {n_max: true}\n", "method.n_max: true is a switch and no number"),
+        ("arms: [{name: a, waves: true}]\n", "arms.0.waves: true is a switch and no number"),
+        ("evaluation: {samples: false}\n", "evaluation.samples: false is a switch and no number"),
+        ("eval_data: {source: e.jsonl, limit: true}\n", "eval_data.limit: true is a switch and no number"),
     ],
 )
 def test_what_does_not_fit_is_named(tmp_path: Path, text: str, line: str) -> None:
     assert line in fault(tmp_path, MINIMAL + text)
+
+
+@pytest.mark.parametrize(
+    ("method", "line"),
+    [
+        ("{preset: gvm, allocator_settings: {first: eight}}", "first: 'eight' does not fit; it takes int | None"),
+        (
+            "{preset: gvm, allocator_settings: {first: true}}",
+            "first: true is a switch; give another value, such as None",
+        ),
+        ("{preset: gvm, allocator_settings: {first: 0}}", "gvm: first 0 is out of range; give a whole number of 1"),
+        ("{preset: gvm, allocator_settings: {frist: 4}}", "frist: gvm has no such setting; did you mean 'first'?"),
+        ("{preset: gvm, allocator_settings: {alpha: .nan}}", "alpha: nan; give a finite number"),
+        ("{preset: dars, allocator_settings: {form: hv}}", "dars: no form 'hv'; valid: et, hw"),
+        ("{allocator: optpo, allocator_settings: {most: 2.5}}", "most: 2.5 does not fit; it takes int"),
+        ("{selector: mopps, selector_settings: {candidates: many}}", "does not fit; it takes float | None"),
+        (
+            "{curators: [replay], curator_settings: {replay: {share: half}}}",
+            "share: 'half' does not fit; it takes float",
+        ),
+    ],
+)
+def test_settings_of_a_lever_are_checked_when_the_file_is_read(tmp_path: Path, method: str, line: str) -> None:
+    said = fault(tmp_path, f"{MINIMAL}method: {method}\n")
+    assert said.startswith("method.") and "_settings: " in said and line in said
+
+
+def test_a_number_that_yaml_reads_as_text_is_one_for_a_lever_too(tmp_path: Path) -> None:
+    config = read(tmp_path, MINIMAL + "method: {preset: gvm, allocator_settings: {alpha: 1e-4, first: '4'}}\n")
+    assert config.method.allocator_settings == {"alpha": 1e-4, "first": 4}
+
+
+def test_a_flag_adds_to_a_method_of_one_word(tmp_path: Path) -> None:
+    mixed = read(tmp_path, MINIMAL + "method: adaroll\n", method__selector="cero", method__waves=2)
+    spelled = read(tmp_path, MINIMAL + "method: {preset: adaroll, selector: cero, waves: 2}\n")
+    assert mixed == spelled
+    assert (mixed.method.allocator, mixed.method.selector, mixed.method.waves) == ("adaroll", "cero", 2)
+
+
+def test_a_method_without_labels_needs_no_reward_function(tmp_path: Path) -> None:
+    config = read(tmp_path, MINIMAL + "method: optpo\ncompare_uniform: true\n")
+    assert config.rewards == []
+    assert {(arm.name, arm.labels) for arm in config.planned_arms()} == {
+        ("uniform", "majority"),
+        ("optpo", "majority"),
+    }
+    assert read(tmp_path, yaml.safe_dump(config.model_dump(mode="json"))) == config
+    assert read(tmp_path, MINIMAL + "method: optpo\nrewards: [exact_match]\n").rewards == ["exact_match"]
 
 
 def test_several_faults_show_the_first_and_count_the_rest(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def interrupt(*signal_and_frame: object) -> None:
     raise KeyboardInterrupt
 
 
-app.command("train")(train_flags.train)
+app.command("train", context_settings=train_flags.OPEN)(train_flags.train)
 
 
 @app.command()

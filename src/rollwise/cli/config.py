@@ -16,108 +16,15 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
-from rollwise.beliefs import prior_source
-from rollwise.beliefs.source import DISCOUNT
+from rollwise.cli.method_spec import MOST, NAME, ArmSpec, MethodSpec, Settings
+from rollwise.cli.switches import refuse_switches
 from rollwise.cli.values import short
 from rollwise.cli.yaml_input import MOST_CHARACTERS, load_yaml
-from rollwise.methods import expand, split_names
-from rollwise.objectives import get_objective
 from rollwise.suggest import nearest
 from rollwise.tasks.datasets import DataSpec
 from rollwise.types import RollwiseError
-
-MOST = 1_000_000
-"""Above it a count is a slip of the finger, and would end in a lack of memory instead of a line."""
-
-NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,79}$"
-"""Of a run or an arm: a folder is called so."""
-
-
-FILES = ("config.yaml", "run.json", "run.json.tmp", "report.html")
-"""Names in a run folder that no arm may have."""
-
-
-class Settings(BaseModel):
-    """A mapping that refuses keys it does not know, and numbers that are none."""
-
-    model_config = ConfigDict(extra="forbid", protected_namespaces=(), allow_inf_nan=False)
-
-
-class MethodSpec(Settings):
-    """How a step's rollouts are allocated and weighed; the fields of `RollwiseGRPOConfig` of the same names."""
-
-    preset: str | None = None
-    """A published method (`rollwise methods` lists them); what stands beside it overrides it."""
-    allocator: str = "adaroll"
-    """`adaroll`, `uniform` (stock GRPO through the same code) or `observe` (stock GRPO, recorded only)."""
-    allocator_settings: dict[str, Any] | None = None
-    selector: str | None = None
-    """Which prompts enter a step: `cero`, `mopps`, `greso`, `resampling` or `package.module:Class`."""
-    selector_settings: dict[str, Any] | None = None
-    curators: list[str] | None = None
-    """Which rollouts train, in order: `replay`, `reuse`, `pods`, `aero`, `balanced`, `codapo`, `dynamic`, `live`."""
-    curator_settings: dict[str, dict[str, Any]] | None = None
-    utility: str = "min_variance"
-    advantage_form: Literal["raw", "normalised"] = "raw"
-    waves: int = Field(4, ge=1, le=MOST)
-    """Decisions per step; rollouts of one wave are generated together."""
-    sequential: bool = False
-    n_min: int = Field(2, ge=0, le=MOST)
-    n_max: int | None = Field(None, ge=1, le=MOST)
-    prior: str = "1,1"
-    """Belief at the opening of a step: a Beta a,b; `empirical` (recent groups) or `carried` (each prompt's own past)."""
-    prior_discount: float = Field(DISCOUNT, gt=0, le=1)
-    """Share of a prompt's evidence that survives from visit to visit under `prior: carried`."""
-    objective: str = "none"
-    """What is ascended: `none` (as published), `mean`, `log`, `pass@k` or `package.module:function`."""
-    weighting: Literal["per_rollout", "per_prompt"] = "per_rollout"
-    advantage: str | None = None
-    """`grpo`, `grpo_batch` or `dr_grpo`; by default what `scale_rewards` says."""
-    block_prompts: int | None = Field(None, ge=1, le=MOST)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _expanded(cls, given: Any) -> Any:
-        if isinstance(given, str):
-            given = {"preset": given}
-        if not isinstance(given, dict):
-            return given
-        whole = expand(given)
-        if whole.pop("labels", "verifier") != "verifier":
-            raise ValueError(
-                "preset optpo labels by majority vote, which needs answers; use it in a loop of one's own"
-            )
-        if isinstance(whole.get("curators"), str):
-            whole["curators"] = list(split_names(whole["curators"]))
-        return whole | ({"preset": given["preset"]} if given.get("preset") else {})
-
-    @field_validator("prior", mode="before")
-    @classmethod
-    def _word_or_pair(cls, given: Any) -> str:
-        if given is None:
-            raise ValueError("give a Beta a,b, such as 1,1; empirical; or carried")
-        prior_source(given)
-        return given if isinstance(given, str) else ",".join(f"{number:g}" for number in given)
-
-    @field_validator("objective")
-    @classmethod
-    def _known(cls, given: str) -> str:
-        return get_objective(given).name if ":" not in given else given
-
-
-class ArmSpec(MethodSpec):
-    """One arm of a comparison: a method under a name."""
-
-    name: str = Field(pattern=NAME)
-
-    @field_validator("name")
-    @classmethod
-    def _free(cls, given: str) -> str:
-        if given in FILES:
-            raise ValueError(f"{given} is a file of every run folder; give the arm another name")
-        return given
 
 
 class EvaluationSpec(Settings):
@@ -143,9 +50,9 @@ class RunConfig(Settings):
     gguf_file: str | None = None
     data: DataSpec
     eval_data: DataSpec | None = None
-    rewards: list[str] = Field(["exact_match"], min_length=1)
+    rewards: list[str] = ["exact_match"]
     """Verifiers (`exact_match`, `numeric`, `math_verify`, ...) or `package.module:function` with TRL's reward signature;
-    by default the verifier of `data`, where it names one."""
+    by default the verifier of `data`, where it names one, and none under `labels: majority`."""
     reward_weights: list[Annotated[float, Field(ge=-MOST, le=MOST)]] | None = None
     overlong: OverlongSpec | None = None
     """A further reward of weight 1, by TRL's helper; what counts as success stays with `outcome`, or the only reward."""
@@ -205,10 +112,26 @@ class RunConfig(Settings):
             "method": method
         }
 
+    @field_validator("output")
+    @classmethod
+    def _somewhere(cls, given: str | None) -> str | None:
+        if given is not None and not given.strip():
+            raise ValueError("no folder has an empty name; give one, or leave it out for runs/<name>-<date>-<time>")
+        return given
+
     @model_validator(mode="after")
     def _agree(self) -> RunConfig:
-        if "rewards" not in self.model_fields_set and self.data.judged_by is not None:
-            self.rewards = [self.data.judged_by]
+        voted = all(arm.labels == "majority" for arm in self.planned_arms())
+        if "rewards" not in self.model_fields_set and (voted or self.data.judged_by is not None):
+            self.rewards = [self.data.judged_by] if self.data.judged_by is not None else []
+        if not self.rewards and not voted:
+            raise ValueError("rewards: none given; name one, such as exact_match, or set method.labels: majority")
+        if not self.rewards and self.eval_data is not None and self.outcome is None:
+            raise ValueError(
+                "rewards: eval_data is measured by one; name it (under labels: majority it trains nothing)"
+            )
+        if self.overlong is not None and voted:
+            raise ValueError("overlong: under labels: majority only agreement trains; leave it out")
         names = [arm.name for arm in self.arms or []]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
@@ -222,6 +145,8 @@ class RunConfig(Settings):
             )
         if self.reward_weights is not None and len(self.reward_weights) != len(self.rewards):
             raise ValueError(f"reward_weights has {len(self.reward_weights)} entries for {len(self.rewards)} rewards")
+        if self.reward_weights and not any(self.reward_weights) and not voted:
+            raise ValueError("reward_weights: all are 0, so that nothing trains; give one that is not")
         if self.overlong is not None:
             if self.overlong.cache > self.max_completion_length:
                 raise ValueError(
@@ -253,10 +178,13 @@ def read_config(path: Path | None, overrides: dict[str, Any]) -> RunConfig:
         place = given
         for parent in parents:
             below = place.get(parent, {})
+            if parent == "method" and isinstance(below, str):
+                below = {"preset": below}
             if not isinstance(below, dict):
                 raise RollwiseError(f"{dotted}: {parent} is not a mapping of settings")
             place[parent] = place = dict(below)  # a copy: in YAML two settings may be one mapping (&name, *name)
         place[last] = value
+    refuse_switches(given, RunConfig)
     try:
         return RunConfig.model_validate(given)
     except ValidationError as error:

@@ -9,10 +9,15 @@ from typing import Annotated, Any
 import typer
 
 from rollwise.cli.output import AsJson, show
+from rollwise.suggest import nearest
 from rollwise.types import RollwiseError
+
+OPEN = {"allow_extra_args": True, "ignore_unknown_options": True}
+"""The file's name and `--any.setting value` are read by `read_rest`, not by typer."""
 
 
 def train(
+    context: typer.Context,
     config: Annotated[Path | None, typer.Option("--config", help="YAML file; without one, the demo.")] = None,
     model: Annotated[str | None, typer.Option(help="Folder, hub id, GGUF file, or 'embedded'.")] = None,
     data: Annotated[str | None, typer.Option(help="Source of the training rows (data.source).")] = None,
@@ -45,7 +50,10 @@ def train(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train with a fixed rollout budget per step; without arguments, the demo: adaptive against uniform."""
+    """Train with a fixed rollout budget per step; without arguments, the demo: adaptive against uniform.
+
+    The file may also stand alone, and a setting of a part be a flag: rollwise train run.yaml --method.selector cero
+    """
     from rollwise.cli.config import read_config
     from rollwise.cli.result import result_lines
     from rollwise.cli.train import plan
@@ -73,13 +81,42 @@ def train(
         "output": output,
     }
     given = {key: value for key, value in flags.items() if value is not None}
-    resolved = read_config(config, given | parse_settings(settings or []))
+    known = [name for option in context.command.params for name in option.opts]
+    file, dotted = read_rest(context.args, known)
+    if file is not None and config is not None:
+        raise RollwiseError(f"--config {config}: the run's file is given twice, also as {file}; keep one")
+    resolved = read_config(config or file, given | dotted | parse_settings(settings or []))
     if dry_run:
         lines = plan(resolved)
         show(lines, {"dry_run": True, "config": resolved.model_dump(mode="json")}, as_json)
         return
     result = run_training(resolved)
     show(result_lines(result), result, as_json)
+
+
+def read_rest(rest: Sequence[str], known: Sequence[str]) -> tuple[Path | None, dict[str, Any]]:
+    """The run's file and the settings among arguments that are none of the `known` options.
+
+    Raises:
+        RollwiseError: an option that does not exist or lacks its value, or a second file.
+    """
+    file: Path | None = None
+    settings: list[str] = []
+    waiting = list(rest)
+    while waiting:
+        word = waiting.pop(0)
+        name, equals, value = word.removeprefix("--").partition("=")
+        if not word.startswith("-"):
+            if file is not None:
+                raise RollwiseError(f"{word}: a run has one file, and {file} is given already")
+            file = Path(word)
+        elif not word.startswith("--") or "." not in name:
+            raise RollwiseError(f"no option {word.partition('=')[0]}; {nearest(word, known)}, or --part.setting value")
+        elif not equals and not waiting:
+            raise RollwiseError(f"{word}: give a value, such as {word} 4")
+        else:
+            settings.append(f"{name}={value if equals else waiting.pop(0)}")
+    return file, parse_settings(settings)
 
 
 def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
