@@ -3,7 +3,7 @@
     python benchmarks/leaderboard.py [--stage NAME ...] [--jobs 2] [--runs runs/leaderboard] [--summary]
 
 Stages: screen, weights, settings, choose, confirm, causes, shapes, curves, finalists, methods, method_finalists,
-method_families, sequential. What `--runs` holds is
+method_families, sequential, tokens. What `--runs` holds is
 not run again, so the command goes on where it stopped; `--summary` runs nothing and sums up what is there. Chosen on two
 tasks and seeds 0 to 9; confirmed once on a third task and seeds 10 to 24. The published methods are a comparison of their
 own: screened on seeds 0 to 4, the best taken to 30 seeds, seeds 10 to 29 of the third task among them. Results:
@@ -28,7 +28,7 @@ import leaderboard_methods as published
 from leaderboard_files import calls, line_of, rounded, unique, write
 
 from rollwise.lab import Experiment, Training, Warmup, parse_arm, run_experiment, summarise
-from rollwise.lab.arms import loss_of
+from rollwise.lab.published import loss_of
 from rollwise.lab.runs import result_path
 from rollwise.lab.summary import ALL, baseline_of
 from rollwise.utilities import UTILITIES
@@ -60,9 +60,11 @@ SHAPES: dict[str, Training] = {
     "32x4": replace(SIZE, rollouts=4, steps=200, evaluate_every=40),
     "skewed": replace(SIZE, warmup=Warmup(pool="skewed")),
     "updates": replace(SIZE, rollouts=4, until="steps"),
+    "tokens": replace(SIZE, until="tokens", tokens=1600),
     **{f"32x{group}": published.with_groups(SIZE, group) for group in published.GROUPS},
 }
-"""All spend 25,600 rollouts, but `updates`: as many updates as 32x8 with half the rollouts."""
+"""All spend 25,600 rollouts, but `updates`: as many updates as 32x8 with half the rollouts; and `tokens`: 160,000 tokens,
+which on chains are some 26,000 rollouts of uniform."""
 
 
 def with_loss(arm: str, loss: str) -> str:
@@ -96,9 +98,17 @@ SETTINGS = (
 SHAPED = ("uniform", "min_variance@n_min=1", "sum_variance@prior=carried@waves=1@n_min=1")
 LATER = (
     *("choose", "confirm", "causes", "shapes", "curves", "finalists"),
-    *("methods", "method_finalists", "method_families", "sequential"),
+    *("methods", "method_finalists", "method_families", "sequential", "tokens"),
 )
 """Stages after `STAGES`."""
+BY_TOKENS = (
+    "uniform",
+    "min_variance",
+    "min_variance@budget=tokens",
+    "sum_variance@prior=carried",
+    "sum_variance@prior=carried@budget=tokens",
+)
+"""Uniform, and two rules that count rollouts or tokens."""
 SEQUENTIAL = (
     "uniform",
     "min_variance@n_min=0",
@@ -225,6 +235,7 @@ def main() -> None:
     play("finalists", Stage(last, seeds=FULL))
     report["methods"] = rounded(play_methods(play, wanted if not options.summary else ()))
     play("sequential", Stage(SEQUENTIAL, seeds=SCREEN[:3]))
+    play("tokens", Stage(BY_TOKENS, shape="tokens"))
     write(options.out, report, list(kept.values()))
     import leaderboard_figures  # last, since matplotlib takes a while to load
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from rollwise.lab import Training, compare, measures, parse_arm
-from rollwise.lab.arms import loss_of, preset_of, published_arms
+from rollwise.lab.published import loss_of, preset_of, published_arms
 from rollwise.presets import FAMILIES
 
 GROUPS = (2, 4, 5, 8, 10, 16, 20)

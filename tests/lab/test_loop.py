@@ -147,6 +147,37 @@ def test_a_single_rollout_that_is_left_is_spent_whatever_the_fewest_per_prompt(s
     assert record.counts.tolist() == [1] and run.done
 
 
+@pytest.mark.parametrize("line", ["uniform", "min_variance@budget=tokens", "sum_variance@budget=tokens@costs=pool"])
+def test_runs_that_end_by_tokens_generate_equally_many(line: str, start: Start, tmp_path: Path) -> None:
+    training, path = replace(TRAINING, until="tokens", tokens=180), tmp_path / "state.pt"
+    result = Run(parse_arm(line), training, start).finish()
+    # the last step's rollouts are as many as the tokens left make at the mean: off by less than a few completions
+    assert 720 <= result["tokens"] < 720 + 30 and result["axis"] == "tokens"
+    assert [point["tokens"] // 360 for point in result["curve"]] == [0, 1, 2]
+
+    cut = Run(parse_arm(line), training, start, state=path)
+    for _ in range(3):
+        cut.step()
+    assert without_seconds(Run(parse_arm(line), training, start, state=path).finish()) == without_seconds(result)
+
+
+def test_a_step_that_spends_tokens_keeps_to_them_and_is_told_what_rollouts_cost(start: Start) -> None:
+    training = replace(TRAINING, until="tokens", tokens=180, steps=40)
+    run = Run(parse_arm("sum_variance@budget=tokens@prior=carried"), training, start)
+    records = [run.step() for _ in range(24)]
+    assert run.costs is not None
+    spent = [sum(row.tokens for row in record.rollouts) for record in records]
+    assert np.mean(spent[2:]) == pytest.approx(180, abs=12)
+    lengths = {
+        key: [r.tokens for rec in records for r in rec.rollouts if r.prompt_id == key] for key in start.pool.ids
+    }
+    seen = [key for key, found in lengths.items() if len(found) >= 8]
+    costs = run.costs.for_step(seen).mean(axis=1)
+    assert np.corrcoef(costs, [np.mean(lengths[key]) for key in seen])[0, 1] > 0.8
+    # short completions leave room for more rollouts than a step counts otherwise
+    assert max(record.counts.sum() for record in records) > training.budget
+
+
 def test_the_learning_rate_falls_by_rollouts_spent(start: Start) -> None:
     run = Run(parse_arm("uniform@schedule=linear@lr=1e-2"), TRAINING, start)
     run.progress.step, run.progress.spent = 1000, 72

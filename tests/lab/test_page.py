@@ -36,7 +36,7 @@ def test_every_command_of_the_page_is_understood(
         words = shlex.split(command, comments=True)
         assert words[:2] == ["rollwise", "lab"] and status_of(words[1:]) == 2
         assert capsys.readouterr().err == "rollwise: understood\n"
-    assert len(seen) == len(commands) == 5
+    assert len(seen) == len(commands) == 7
     assert seen[1].tasks == ("chains", "division") and seen[1].seeds == tuple(range(10))
     assert [arm.loss for arm in seen[3].arms] == ["dr_grpo"] * 2 and seen[3].training.warmup.pool == "skewed"
 

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rollwise.lab.arms import parse_arm, published_arms, unfold
+from rollwise.lab.arms import parse_arm
 from rollwise.lab.loop import Run
+from rollwise.lab.published import published_arms, unfold
 from rollwise.lab.warmup import Start
 from rollwise.ledger import Ledger
 from rollwise.presets import PRESETS
@@ -42,8 +43,12 @@ def test_a_name_that_an_allocator_has_stays_that_allocator() -> None:
 def test_a_method_keeps_the_settings_of_its_levers_and_a_line_adds_to_them() -> None:
     method = replace(PRESETS["replay"], selector="mopps", selector_settings={"target": 0.4})
     assert unfold(method)[2]["lever_settings"] == {"selector": {"target": 0.4}}
-    with pytest.raises(RollwiseError, match="replay sets quantum, which the lab has not; valid: "):
-        unfold(replace(method, step={"quantum": 2}))
+
+
+def test_a_method_that_sets_what_the_lab_has_not_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(PRESETS, "replay", replace(PRESETS["replay"], step={"quantum": 2}))
+    with pytest.raises(RollwiseError, match="methods: replay sets quantum, which the lab has not; "):
+        parse_arm("replay")
 
 
 @pytest.mark.parametrize("line", LINES)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rollwise.allocators import get_allocator
-from rollwise.lab.sampling import play_step
+from rollwise.lab.sampling import Means, play_step
 from rollwise.lab.tasks import get_task
 from rollwise.lab.warmup import Start, load_model
 from rollwise.step import Step
@@ -20,7 +20,10 @@ def played(start: Start, singly: bool, budget: int = 48) -> StepRecord:
     rule = get_allocator("adaroll", utility="min_max_reward", sequential=True)
     step = Step(problems.ids, rule, budget, rng=np.random.default_rng(0), n_min=0)
     model = load_model(task, WARMUP.size, start.weights)
-    made, _ = play_step(model, task, step, problems, budget, seed=0, singly=singly)
+    means = Means(rule, budget)
+    assert means.singly
+    means.singly = singly
+    made, _ = play_step(model, task, step, problems, budget, 0, means)
     record = step.close()
     assert [row.tokens for row in record.rollouts] == made.lengths.tolist()
     assert [row.logprob for row in record.rollouts] == pytest.approx(made.logprobs.sum(1).tolist())

@@ -64,6 +64,15 @@ def test_a_bootstrap_interval_covers_about_two_standard_errors() -> None:
     assert half == pytest.approx(1.96 * found["sd"] / math.sqrt(200), rel=0.05)
 
 
+def test_a_run_that_ends_by_tokens_is_measured_along_them() -> None:
+    points = zip((0, 10, 90), (0, 600, 800), (0.2, 0.4, 0.6), strict=True)
+    curve = [{"rollouts": r, "tokens": t, "sampled": p, "greedy": p} for r, t, p in points]
+    by_tokens, by_rollouts = {"curve": curve, "axis": "tokens"}, {"curve": curve}
+    assert measures(by_tokens)["area"] == pytest.approx((0.3 * 600 + 0.5 * 200) / 800)
+    assert measures(by_rollouts)["area"] == pytest.approx((0.3 * 10 + 0.5 * 80) / 90)
+    assert rollouts_to_reach(by_tokens, 0.5) == pytest.approx(700)
+
+
 def test_one_seed_has_a_mean_only() -> None:
     assert compare([0.5]) == {"seeds": 1, "mean": 0.5, "sd": None, "interval": None, "seeds_needed": None}
 

@@ -16,9 +16,9 @@ from rollwise.types import RollwiseError
 
 METHODS = "uniform,adaroll:min_variance"
 NOTE = (
-    "Accuracy: held-out problems at temperature 1, after equal rollouts. Differences are paired by seed, intervals "
-    "bootstrapped; one that holds 0 shows no difference. reached: seeds that came to the baseline's final accuracy. "
-    "needs: seeds that a test of the difference seen would need. dead: prompts without a live group."
+    "Accuracy: held-out problems at temperature 1, after equal rollouts (or tokens, or steps). Differences are paired by "
+    "seed, intervals bootstrapped; one that holds 0 shows no difference. reached: seeds that came to the baseline's "
+    "final accuracy. needs: seeds that a test of the difference seen would need. dead: prompts without a live group."
 )
 
 
@@ -32,6 +32,7 @@ def run(
     prompts: int = 32,
     rollouts: int = 8,
     until: str = "rollouts",
+    tokens: int | None = None,
     pool: str = "even",
     pool_size: int = 1024,
     size: str = "tiny",
@@ -80,7 +81,7 @@ def run(
         arms,
         tuple(name.strip() for text in tasks for name in text.split(",") if name.strip()),
         numbers,
-        Training(warmup, steps, prompts, rollouts, until, evaluate_every),
+        Training(warmup, steps, prompts, rollouts, until, evaluate_every, tokens=tokens),
     )
     folder = Path(out) if out is not None else default_folder(experiment.training)
     with LabProgress(len(arms) * len(experiment.tasks) * len(numbers), show=progress) as shown:

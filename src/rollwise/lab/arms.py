@@ -18,12 +18,14 @@ from typing import Any
 import numpy as np
 
 from rollwise.advantages import get_advantage
-from rollwise.allocators import ALLOCATORS, Allocator, get_allocator
+from rollwise.allocators import Allocator, get_allocator
 from rollwise.beliefs import prior_source
+from rollwise.beliefs.costs import TokenCosts
 from rollwise.curators import Curator, get_curator
-from rollwise.lab.losses import ESTIMATORS, LOSSES, get_loss
+from rollwise.lab.losses import ESTIMATORS, get_loss
+from rollwise.lab.published import preset_of, unfold
+from rollwise.lab.training import Training
 from rollwise.objectives import Objective, get_objective
-from rollwise.presets import PRESETS, Method
 from rollwise.selectors import Selector, get_selector
 from rollwise.suggest import nearest
 from rollwise.types import RollwiseError
@@ -35,6 +37,7 @@ WEIGH_BY = ("prior", "carried", "oracle")
 OWN_PRIORS = ("oracle", "gaussian_process")
 """Priors that need more than counts: the model."""
 UNMARKED: dict[str, Any] = {"selector": None, "curator": None, "lever_settings": {}, "labels": "verifier"}
+UNMARKED |= {"budget": "rollouts", "costs": "prompt"}
 """Settings that leave no mark in an arm's key where they are these, so that files of earlier versions keep their names."""
 Curve = tuple[tuple[float, float], ...]
 
@@ -59,6 +62,8 @@ class Arm:
         selector, curator: names or addresses of the rules for which prompts enter and which rollouts train, several
             curators joined by "/"; without a selector prompts come in shuffled passes.
         lever_settings: "selector" and "curator" to their keyword arguments, written `selector.key=value` in a line.
+        budget: what a step of the arm spends, `rollouts`, or `tokens`: as many a step as the run's `tokens` say, of which
+            `costs` are told to the rule: running means by `prompt` and outcome, or of the `pool` by outcome.
         labels: where outcomes come from, the `verifier` or the `majority` of the answers to a prompt.
         lr, updates, schedule: of AdamW; passes over a step's rollouts; `constant`, or `linear` to 0 by rollouts spent.
     """
@@ -82,6 +87,8 @@ class Arm:
     curator: str | None = None
     lever_settings: dict[str, dict[str, Any]] = field(default_factory=dict)
     labels: str = "verifier"
+    budget: str = "rollouts"
+    costs: str = "prompt"
     lr: float = 5e-4
     updates: int = 1
     schedule: str = "constant"
@@ -101,6 +108,8 @@ class Arm:
         for key, value, valid in (
             ("weigh_by", self.weigh_by, WEIGH_BY),
             ("schedule", self.schedule, ("constant", "linear")),
+            ("budget", self.budget, ("rollouts", "tokens")),
+            ("costs", self.costs, ("prompt", "pool")),
         ):
             if value not in valid:
                 raise RollwiseError(f"{key}: no {value!r}; {nearest(str(value), valid)}")
@@ -124,12 +133,32 @@ class Arm:
         }
         return hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=5).hexdigest()
 
-    def rule(self) -> Allocator:
-        """A fresh allocator."""
+    def rule(self, tokens: int | None = None) -> Allocator:
+        """A fresh allocator; of one that spends tokens, with that many a step.
+
+        Raises:
+            RollwiseError: a setting that is not valid, or a rule that has no budget in tokens.
+        """
+        spends = {"token_budget": tokens or 1} if self.budget == "tokens" else {}
         try:
-            return get_allocator(self.allocator, **self.settings)
+            rule = get_allocator(self.allocator, **self.settings, **spends)
         except TypeError as error:
             raise RollwiseError(f"allocator: {self.allocator} takes no such setting ({error})") from None
+        if spends and not getattr(rule, "token_budget", None):
+            raise RollwiseError(f"budget: {self.allocator} spends rollouts, not tokens; give budget=rollouts")
+        return rule
+
+    def token_costs(self, training: Training) -> TokenCosts | None:
+        """Fresh running means of tokens a rollout takes, or None where the rule is not told of them.
+
+        Raises:
+            RollwiseError: where the run does not end by tokens.
+        """
+        if self.budget != "tokens":
+            return None
+        if training.tokens is None:
+            raise RollwiseError("budget: tokens, but the run ends by rollouts; give until tokens and how many a step")
+        return TokenCosts(training.tokens / training.budget, self.discount, by_prompt=self.costs == "prompt")
 
     def choose_prompts(self, steps: int, seed: int) -> Selector | None:
         """A fresh selector for a run of that many steps, or None for shuffled passes."""
@@ -163,10 +192,15 @@ def parse_arm(text: str) -> Arm:
         allocator, utility = "adaroll", allocator
     own: dict[str, Any] = {}
     settings: dict[str, Any] = {"utility": utility} if utility else {}
+    known = {entry.name for entry in fields(Arm)} - {"name", "allocator", "settings", "lever_settings"}
     if method := preset_of(allocator):
         allocator, settings, own = unfold(method)
+        absent = next((key for key in method.step if key not in known), None)
+        if absent:
+            raise RollwiseError(
+                f"methods: {method.name} sets {absent}, which the lab has not; {nearest(absent, known)}"
+            )
     levers: dict[str, dict[str, Any]] = own.pop("lever_settings", {})
-    known = {entry.name for entry in fields(Arm)} - {"name", "allocator", "settings", "lever_settings"}
     for extra in extras:
         key, _, value = extra.partition("=")
         lever, _, inner = key.partition(".")
@@ -189,64 +223,6 @@ def parse_arm(text: str) -> Arm:
         if isinstance(error, RollwiseError):
             raise
         raise RollwiseError(f"methods: {text!r} has a value of the wrong type ({error})") from None
-
-
-def unfold(method: Method) -> tuple[str, dict[str, Any], dict[str, Any]]:
-    """A published method's allocator, its settings, and what else of an arm it sets.
-
-    The lab is one process, so `bnpo` is the mean over tokens that `dapo` is; clip ranges are those of the lab's losses,
-    which one update a step never meets.
-
-    Raises:
-        RollwiseError: a setting of the step that the lab has not.
-    """
-    loss = lab_loss(method)
-    own: dict[str, Any] = {"loss": loss}
-    if method.advantage != ESTIMATORS[loss]:
-        own["advantage"] = method.advantage
-    known = {entry.name for entry in fields(Arm)}
-    for key, value in method.step.items():
-        if key not in known:
-            raise RollwiseError(f"methods: {method.name} sets {key}, which the lab has not; valid: {', '.join(known)}")
-        own[key] = value
-    if method.selector:
-        own["selector"] = method.selector
-    if method.curators:
-        own["curator"] = "/".join(method.curators)
-    inner = {name: settings for curator in method.curator_settings.values() for name, settings in curator.items()}
-    levers = {"selector": dict(method.selector_settings), "curator": inner}
-    own["lever_settings"] = {lever: settings for lever, settings in levers.items() if settings}
-    return method.allocator, dict(method.allocator_settings), own
-
-
-def lab_loss(method: Method) -> str:
-    """The lab's loss of a published method."""
-    loss = method.trainer.get("loss_type", "grpo")
-    if method.trainer.get("importance_sampling_level") == "trajectory":
-        loss = "tic_grpo"
-    loss = "dapo" if loss == "bnpo" else loss
-    return loss if loss in LOSSES else "grpo"
-
-
-def preset_of(head: str) -> Method | None:
-    """The published method that the first part of an arm's line names, if it is one and not an allocator."""
-    name = head.removeprefix("preset.")
-    return PRESETS[name] if name in PRESETS and (name != head or name not in ALLOCATORS) else None
-
-
-def published_arms() -> tuple[str, ...]:
-    """Every published method's line, with the prefix where an allocator has the same name."""
-    return tuple(f"preset.{name}" if name in ALLOCATORS else name for name in PRESETS)
-
-
-def loss_of(line: str) -> str:
-    """Name of the loss that an arm's line asks for; the default of the lab where it says nothing, also if it is no arm."""
-    head, *extras = line.split("@")
-    for extra in extras:
-        if extra.startswith("loss="):
-            return extra.removeprefix("loss=")
-    method = preset_of(head)
-    return "grpo" if method is None else lab_loss(method)
 
 
 def parse_arms(text: str) -> tuple[Arm, ...]:

@@ -18,7 +18,7 @@ from rollwise.lab.dynamics import step_dynamics
 from rollwise.lab.losses import get_loss
 from rollwise.lab.measure import measure_accuracy, success_rates
 from rollwise.lab.pools import Problems
-from rollwise.lab.sampling import play_step
+from rollwise.lab.sampling import Means, play_step
 from rollwise.lab.state import read_state, write_state
 from rollwise.lab.tasks import get_task
 from rollwise.lab.training import Progress, Training
@@ -41,6 +41,9 @@ LOGGED = (
 )
 """Metrics of `rollwise.metrics` kept for every step, beside `tokens`, `trained_rollouts`, `gradient_norm` and those of
 `rollwise.lab.dynamics`."""
+
+WIDE = 2
+"""Rollouts of a step that spends tokens, in those of a step that spends rollouts: room for short completions."""
 
 RAMP = 20
 """Steps over which the learning rate rises."""
@@ -73,13 +76,12 @@ class Run:
         self.optimizer = torch.optim.AdamW(
             self.model.parameters(), lr=arm.lr, betas=(0.9, 0.99), weight_decay=0.0, fused=True
         )
-        self.rule, self.loss, self.objective = arm.rule(), get_loss(arm.loss), arm.ascended()
+        self.rule, self.loss, self.objective = arm.rule(training.tokens), get_loss(arm.loss), arm.ascended()
         self.beliefs = open_beliefs(arm, start.pool, self.model)
         self.weighers = prior_source("carried", discount=arm.discount) if arm.weigh_by == "carried" else None
         self._flat = prior_source("1,1")
-        self._needs = frozenset(getattr(self.rule, "needs", ()))
-        if arm.labels == "majority":
-            self._needs |= {"answer"}
+        self.costs = arm.token_costs(training)
+        self._means = Means(self.rule, training.budget, votes=arm.labels == "majority")
         self.selector, self.curators = arm.choose_prompts(training.steps, self.seed), arm.choose_rows()
         self.progress = Progress()
         self._payload = Payload()
@@ -92,12 +94,10 @@ class Run:
 
     @property
     def done(self) -> bool:
-        """Whether the run has spent its rollouts, or made its steps, or has no prompt left to select."""
+        """Whether the run has spent its rollouts or tokens, or made its steps, or has no prompt left to select."""
         if self.selector is not None and self.selector.done:
             return True
-        if self.training.until == "steps":
-            return self.progress.step >= self.training.steps
-        return self.progress.spent >= self.training.steps * self.training.budget
+        return self.progress.used(self.training.until) >= self.training.total
 
     def finish(self, report: Callable[[Progress], None] | None = None) -> dict[str, Any]:
         """Step until done; the result as plain data. `report` is called after every step."""
@@ -118,8 +118,8 @@ class Run:
         record = self._train(places, budget) if len(places) else None
         at.step += 1
         at.seconds += time.process_time() - began
-        grid = self.training.evaluate_every * self.training.budget
-        if self.done or at.spent // grid > int(at.curve[-1]["rollouts"]) // grid:
+        grid, axis = self.training.grid, self.training.axis
+        if self.done or at.used(axis) // grid > int(at.curve[-1][axis]) // grid:
             self._evaluate()
         if self._state is not None and (self.done or at.step % self.training.save_every == 0):
             self._save(self._state)
@@ -150,12 +150,10 @@ class Run:
             labels=arm.labels,
             curators=self.curators,
             copies=copies,
+            expected_cost=None if self.costs is None else self.costs.for_step(problems.ids),
             ledger=self._ledger,
         )
-        singly = bool(getattr(self.rule, "sequential", False))
-        made, seconds = play_step(
-            self.model, self.task, step, problems, budget, self.seed, needs=self._needs, singly=singly
-        )
+        made, seconds = play_step(self.model, self.task, step, problems, budget, self.seed, self._means)
         at.generating += seconds
         record = step.close()
         advantages = record.advantages * self._weights(problems, rates)[record.slots]
@@ -163,8 +161,9 @@ class Run:
         for source in (self.beliefs, self.weighers):
             if source is not None:
                 source.observe(record.prompt_ids, record.successes, record.failures)
-        if self.selector is not None:
-            self.selector.observe(record)
+        for lever in (self.selector, self.costs):
+            if lever is not None:
+                lever.observe(record)
         tokens = int(made.lengths.sum())
         at.spent, at.tokens = at.spent + int(record.counts.sum()), at.tokens + tokens
         own = {"tokens": float(tokens), "trained_rollouts": float(trained), "gradient_norm": norm}
@@ -183,6 +182,7 @@ class Run:
             "pool": training.warmup.pool,
             "seed": self.seed,
             "budget": training.budget,
+            "axis": training.axis,
             "steps": at.step,
             "rollouts": at.spent,
             "tokens": at.tokens,
@@ -200,14 +200,13 @@ class Run:
         They come in the order of the seed's epochs, or as the selector says, G rollouts each on average.
         """
         training, pool = self.training, self.start.pool
-        budget, prompts = training.budget, training.prompts
-        if training.until == "rollouts":
-            budget = min(budget, training.steps * training.budget - self.progress.spent)
-            prompts = min(prompts, max(1, budget // max(1, self.arm.n_min)))
+        width = WIDE if self.arm.budget == "tokens" else 1
+        budget = min(width * training.budget, self.progress.rollouts_left(training))
+        prompts = min(training.prompts, max(1, budget // max(1, self.arm.n_min)))
         if self.selector is not None:
             rng = np.random.default_rng([self.seed, self.progress.step, 23])
             places = self.selector.select(pool.ids, self.beliefs or self._flat, prompts, rng)
-            return places, min(budget, training.rollouts * len(places))
+            return places, min(budget, width * training.rollouts * len(places))
         epoch, place = divmod(self.progress.step, len(pool) // training.prompts)
         order = np.random.default_rng([self.seed, epoch, 22]).permutation(len(pool))
         return order[place * training.prompts :][:prompts], budget
@@ -254,9 +253,7 @@ class Run:
         ramp = min(1.0, (self.progress.step + 1) / RAMP)
         if self.arm.schedule == "constant":
             return ramp
-        total = self.training.steps * (self.training.budget if self.training.until == "rollouts" else 1)
-        spent = self.progress.spent if self.training.until == "rollouts" else self.progress.step
-        return ramp * (1.0 - spent / total)
+        return ramp * (1.0 - self.progress.used(self.training.until) / self.training.total)
 
     def _evaluate(self) -> None:
         found, at = measure_accuracy(self.model, self.task, self._evaluation), self.progress
@@ -273,7 +270,6 @@ class Run:
         )
 
     def _save(self, path: Path) -> None:
-        parts = {"beliefs": self.beliefs, "weighers": self.weighers, "selector": self.selector}
         state = {
             "key": self.arm.key,
             "model": self.model.state_dict(),
@@ -281,7 +277,7 @@ class Run:
             "progress": vars(self.progress),
             "payload": self._payload.state_dict(),
             "curators": {str(k): curator.state_dict() for k, curator in enumerate(self.curators)},
-            **{name: part and part.state_dict() for name, part in parts.items()},
+            **{name: part and part.state_dict() for name, part in self._parts().items()},
         }
         write_state(path, state)
 
@@ -295,7 +291,10 @@ class Run:
         self._payload.load_state_dict(state["payload"])
         for k, curator in enumerate(self.curators):
             curator.load_state_dict(state["curators"][str(k)])
-        parts = (("beliefs", self.beliefs), ("weighers", self.weighers), ("selector", self.selector))
-        for name, part in parts:
+        for name, part in self._parts().items():
             if part is not None:
                 part.load_state_dict(state[name])
+
+    def _parts(self) -> dict[str, Any]:
+        """What lives between steps and may be None."""
+        return {name: getattr(self, name) for name in ("beliefs", "weighers", "selector", "costs")}

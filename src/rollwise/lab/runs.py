@@ -50,6 +50,7 @@ class Experiment:
         shared = self.training
         for arm in self.arms:
             cap = UNLIMITED if arm.n_max is None else arm.n_max
+            arm.token_costs(shared)
             check_step(shared.prompts, shared.budget, arm.waves, 1, arm.n_min, cap)
 
     def training_of(self, task: str, seed: int) -> Training:
@@ -174,6 +175,8 @@ def shared_settings(training: Training) -> dict[str, Any]:
     shared = asdict(training)
     for own in ("task", "seed"):
         del shared["warmup"][own]
+    if shared["tokens"] is None:
+        del shared["tokens"]  # so that folders of earlier versions keep their names
     return shared
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rollwise.allocators import Allocator
 from rollwise.lab.gradients import embedding_norms
 from rollwise.lab.model import Completions, Prefix, TinyLM
 from rollwise.lab.pools import Problems
@@ -23,6 +24,20 @@ Generate = Callable[[IntArray, IntArray, IntArray], Completions]
 """(B,) counts and, for each rollout in order of prompts, (n,) its prompt and which of that prompt's it is."""
 
 
+class Means:
+    """How a rule's steps are to be played.
+
+    `needs` are the words of `rollwise.allocators.Allocator.needs`, and "answer" with `votes`; gradient norms are reported
+    for waves that another may follow. `singly` says that the rule asks for one rollout at a time, which are then generated
+    ahead of it (`LookAhead`). `usual` is the rollouts of a step, whatever this one's are.
+    """
+
+    def __init__(self, rule: Allocator, usual: int, votes: bool = False) -> None:
+        self.needs = frozenset(getattr(rule, "needs", ())) | ({"answer"} if votes else frozenset())
+        self.singly = bool(getattr(rule, "sequential", False))
+        self.usual = usual
+
+
 def play_step(
     model: TinyLM,
     task: Task,
@@ -30,26 +45,24 @@ def play_step(
     problems: Problems,
     budget: int,
     seed: int,
-    *,
-    needs: frozenset[str] = frozenset(),
-    singly: bool = False,
+    means: Means,
 ) -> tuple[Completions, float]:
     """The step's completions in order of issue, and the processor seconds of generating them.
 
-    A prompt's k-th rollout has the same noise whichever arm asks for it, and in whichever wave. `needs` are words of
-    `rollwise.allocators.Allocator.needs`; gradient norms are reported for waves that another may follow. `singly` says
-    that the rule asks for one rollout at a time, which are then generated ahead of it (`LookAhead`).
+    A prompt's k-th rollout has the same noise whichever arm asks for it, and in whichever wave.
     """
     size, longest = len(problems), task.answer_tokens
     generator = torch.Generator().manual_seed(seed * 100_003 + step.index)
-    noise = torch.rand(size, budget, longest, generator=generator)
+    # what a step wider than usual adds comes after, so that the rollouts of the usual one are the same
+    columns = [min(means.usual, budget - first) for first in range(0, budget, means.usual)]
+    noise = torch.cat([torch.rand(size, width, longest, generator=generator) for width in columns], 1)
     with torch.no_grad():
         prefix = model.prefill(torch.as_tensor(problems.prompts))
 
     def generate(counts: IntArray, slots: IntArray, places: IntArray) -> Completions:
         return model.generate(prefix, torch.as_tensor(counts), noise[slots, places])
 
-    drawn: Generate = LookAhead(model, prefix, noise) if singly else generate
+    drawn: Generate = LookAhead(model, prefix, noise) if means.singly else generate
     waves: list[Completions] = []
     paid, seconds = np.zeros(size, dtype=np.int64), 0.0
     while wave := step.next_wave():
@@ -59,9 +72,9 @@ def play_step(
         made = drawn(wave.counts, slots, places)
         seconds += time.process_time() - began
         right = task.grade(made.tokens.numpy(), problems.answers[slots])
-        answers = task.answers(made.tokens.numpy()) if "answer" in needs else [None] * len(slots)
+        answers = task.answers(made.tokens.numpy()) if "answer" in means.needs else [None] * len(slots)
         norms: list[float | None] = [None] * len(slots)
-        if "gradient_norm" in needs and paid.sum() + len(slots) < budget:
+        if "gradient_norm" in means.needs and paid.sum() + len(slots) < budget:
             norms = list(embedding_norms(model, torch.as_tensor(problems.prompts[slots]), made).tolist())
         rows = zip(
             wave.rollouts, right, made.lengths.tolist(), made.logprobs.sum(1).tolist(), answers, norms, strict=True

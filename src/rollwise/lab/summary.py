@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rollwise.lab.arms import loss_of
+from rollwise.lab.published import loss_of
 from rollwise.suggest import nearest
 from rollwise.types import FloatArray, RollwiseError
 
@@ -20,24 +20,31 @@ MEASURES = ("final", "greedy", "area")
 
 
 def measures(result: dict[str, Any]) -> dict[str, float]:
-    """Of one run: sampled and greedy accuracy at its end, and the mean of the sampled curve over rollouts spent."""
+    """Of one run: sampled and greedy accuracy at its end, and the mean of the sampled curve over what it ends by."""
     curve = result["curve"]
-    rollouts = np.array([point["rollouts"] for point in curve], dtype=np.float64)
+    spent = np.array([point[axis_of(result)] for point in curve], dtype=np.float64)
     sampled = np.array([point["sampled"] for point in curve])
-    span = rollouts[-1] - rollouts[0]
-    area = float((np.diff(rollouts) * (sampled[1:] + sampled[:-1]) / 2).sum() / span) if span else float(sampled[-1])
+    span = spent[-1] - spent[0]
+    area = float((np.diff(spent) * (sampled[1:] + sampled[:-1]) / 2).sum() / span) if span else float(sampled[-1])
     return {"final": float(sampled[-1]), "greedy": float(curve[-1]["greedy"]), "area": area}
 
 
+def axis_of(result: dict[str, Any]) -> str:
+    """What the run's evaluations are spread over: `rollouts` or `tokens`."""
+    return str(result.get("axis", "rollouts"))
+
+
 def rollouts_to_reach(result: dict[str, Any], accuracy: float) -> float | None:
-    """Rollouts spent when the sampled curve first reaches `accuracy`, straight lines between points; None if never."""
+    """Rollouts spent (tokens, where the run ends by these) when the sampled curve first reaches `accuracy`, straight lines
+    between points; None if never."""
+    axis = axis_of(result)
     before: dict[str, Any] | None = None
     for point in result["curve"]:
         if point["sampled"] >= accuracy:
             if before is None:
-                return float(point["rollouts"])
+                return float(point[axis])
             share = (accuracy - before["sampled"]) / (point["sampled"] - before["sampled"])
-            return float(before["rollouts"] + share * (point["rollouts"] - before["rollouts"]))
+            return float(before[axis] + share * (point[axis] - before[axis]))
         before = point
     return None
 
@@ -136,7 +143,7 @@ def _costs(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _reach(pairs: Sequence[tuple[dict[str, Any], float]]) -> dict[str, Any]:
-    found = [(rollouts_to_reach(run, accuracy), run["rollouts"]) for run, accuracy in pairs]
+    found = [(rollouts_to_reach(run, accuracy), run[axis_of(run)]) for run, accuracy in pairs]
     shares = [math.inf if spent is None else spent / total for spent, total in found]
     median = float(np.median(shares))
     return {
