@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from rollwise.imports import load_function
+from rollwise.imports import first_line, load_function
 from rollwise.suggest import nearest
 from rollwise.types import RollwiseError
 
@@ -48,6 +48,10 @@ def build_lever(
         lever = build(**(known | preset | dict(settings)))
     except TypeError as error:
         raise RollwiseError(f"{kind}: {name} does not take its settings ({error})") from None
+    except Exception as error:
+        if isinstance(error, RollwiseError) or ":" not in name:
+            raise
+        raise RollwiseError(f"{kind}: {name} raised {type(error).__name__}: {first_line(error)}") from error
     if not isinstance(lever, contract):
         raise RollwiseError(f"{kind}: {name} gives no {kind}; rollwise.testing.check_{kind} says what is missing")
     return lever

@@ -32,6 +32,18 @@ class Judge:
     def __call__(self, completions, **columns):
         return [1.0] * len(completions)
 judge = Judge()
+class Failing:
+    name, saves = "failing", False
+    def next_wave(self, view, rng):
+        return {}["prompt"]
+    def metrics(self):
+        return {}
+class Unborn(Failing):
+    def __init__(self):
+        raise OSError("no table")
+class Unmeasured(Failing):
+    def metrics(self):
+        return 1 / 0
 model = torch.nn.Linear(1, 1)
 """
 
@@ -55,6 +67,12 @@ def rehearse(*settings: str) -> None:
         (["method.n_min=5"], "n_min: 5"),
         (["method.n_max=3"], "n_max: 3"),
         (["method.allocator=builtins:print"], "allocator: builtins:print gives no allocator"),
+        (
+            ["method.allocator=own_rewards:Failing"],
+            ":Failing raised KeyError: 'prompt' (own_rewards.py, line",
+        ),
+        (["method.allocator=own_rewards:Unborn"], "allocator: own_rewards:Unborn raised OSError: no table"),
+        (["method.allocator=own_rewards:Unmeasured"], "allocator: own_rewards:Unmeasured raised ZeroDivisionError"),
         (["method.advantage=krppo"], "advantage: no estimator 'krppo'"),
         (["loss_type=dappo"], "loss_type: no 'dappo'; did you mean 'dapo'?"),
         (["reward_weights=[1.0e39]"], "reward_weights.0: input should be less than"),

@@ -26,10 +26,10 @@ LEFT_OUT = {"beta": 0.0, "use_vllm": False, "use_cpu": True, "bf16": False, "fp1
 UNTRIED = "the trainer was not built beforehand: this model cannot be built without its weights"
 
 
-def rehearse_arm(config: RunConfig, arm: ArmSpec, inputs: Inputs) -> str | None:
+def rehearse_arm(config: RunConfig, arm: ArmSpec, inputs: Inputs) -> list[str]:
     """Build the arm's trainer and take its first batch of prompts; nothing is generated, and nothing stays on the disk.
 
-    Returns what could not be tried, None where everything was.
+    Returns what could not be tried, and what the trainer warns of.
 
     Raises:
         RollwiseError: for what the trainer refuses, in its words.
@@ -42,7 +42,7 @@ def rehearse_arm(config: RunConfig, arm: ArmSpec, inputs: Inputs) -> str | None:
     except (NotImplementedError, RuntimeError) as error:
         if not lacks_weights(error):
             raise RollwiseError(f"model: {inputs.model} cannot be built ({first_line(error)[:200]})") from error
-        return UNTRIED
+        return [UNTRIED]
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
         changes = {"processing_class": tokenizer, "peft_config": adapter}
         try:
@@ -65,9 +65,9 @@ def rehearse_arm(config: RunConfig, arm: ArmSpec, inputs: Inputs) -> str | None:
         # TRL, transformers and peft refuse settings by ValueError, TypeError, ImportError and others.
         except Exception as error:
             if lacks_weights(error):
-                return UNTRIED
+                return [UNTRIED]
             raise RollwiseError(f"{'lora' if about_adapter(error) else 'trainer'}: {first_line(error)}") from error
-    return None
+    return list(trainer.notes)
 
 
 def lacks_weights(error: Exception) -> bool:

@@ -48,8 +48,8 @@ def plan(config: RunConfig) -> list[str]:
     try_folder(free_path(config.output, config.name))
     inputs = load_inputs(config)
     check_inputs(config, inputs)
-    untried = dict.fromkeys(rehearse_arm(config, arm, inputs) for arm in config.planned_arms())
-    return [*summary(config, inputs), *(f"note         {line}" for line in untried if line)]
+    notes = dict.fromkeys(note for arm in config.planned_arms() for note in rehearse_arm(config, arm, inputs))
+    return [*summary(config, inputs), *(f"note         {note}" for note in notes)]
 
 
 def summary(config: RunConfig, inputs: Inputs) -> list[str]:

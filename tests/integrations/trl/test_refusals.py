@@ -55,6 +55,15 @@ def test_weights_and_reward_functions_are_counted(tmp_path: Path, rewards: Any, 
     assert str(caught.value) == message
 
 
+@pytest.mark.parametrize("weights", [[0.0], [0, 0]])
+def test_weights_that_train_nothing_are_refused(tmp_path: Path, weights: list[float]) -> None:
+    config = rollwise(tmp_path, reward_weights=weights)
+    with pytest.raises(
+        RollwiseError, match="^reward_weights: all are 0, so that nothing trains; give one that is not$"
+    ):
+        RollwiseGRPOTrainer("no model is loaded", [has_answer, brevity][: len(weights)], config, digits())
+
+
 @pytest.mark.parametrize("allocator", ["uniform", "adaroll"])
 @pytest.mark.parametrize("rows", [0, 1, 3])
 def test_data_that_fill_no_step_are_refused(tmp_path: Path, allocator: str, rows: int) -> None:

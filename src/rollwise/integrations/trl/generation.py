@@ -19,7 +19,7 @@ from rollwise.integrations.trl.prompts import Prompts
 from rollwise.integrations.trl.resumable import ResumableTrainer
 from rollwise.integrations.trl.rows import build_block
 from rollwise.integrations.trl.scores import Scores, report
-from rollwise.integrations.trl.startup import has_relative_positions
+from rollwise.integrations.trl.startup import blaming, has_relative_positions
 from rollwise.step import Step, Wave
 from rollwise.types import RollwiseError, StepRecord
 
@@ -37,7 +37,7 @@ class WaveTrainer(ResumableTrainer):
         """Generate and score the step's rollouts, wave by wave; this process makes its share of each."""
         block = Block(self._metrics["train"])
         width = None if self._in_one_wave else self._prompt_width(prompts.rows)
-        while wave := step.next_wave():
+        while wave := self._decide(step):
             self._agree(step, wave)
             mine = self._share(wave)
             rows = [copy.copy(prompts.rows[wave.rollouts[k].prompt_id]) for k in mine]
@@ -54,6 +54,10 @@ class WaveTrainer(ResumableTrainer):
                 "set n_min to 1 or more"
             )
         return block
+
+    def _decide(self, step: Step) -> Wave | None:
+        with blaming(self._rule, self.args.allocator):
+            return step.next_wave()
 
     def _run_wave(self, rows: list[dict[str, Any]], group_size: int, width: int | None) -> dict[str, Any]:
         """Let the parent generate and score `rows`; its own grouping is made harmless with groups of one.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
-from collections.abc import Mapping
+import traceback
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +15,7 @@ import trl
 from rollwise.allocators.base import Allocator
 from rollwise.allocators.uniform import Uniform
 from rollwise.beliefs import FLAT, prior_source
+from rollwise.imports import first_line
 from rollwise.integrations.trl.config import BY_SCALE, RollwiseGRPOConfig
 from rollwise.objectives import weighs_twice
 from rollwise.solver import solve
@@ -35,6 +39,8 @@ def check_arguments(args: Any, reward_funcs: Any, others: Mapping[str, Any]) -> 
     functions = len(reward_funcs) if isinstance(reward_funcs, list) else int(reward_funcs is not None)
     if not functions and args.labels == "verifier":
         raise RollwiseError("reward_funcs: none given; pass one reward function or a list of them")
+    if args.reward_weights and not any(args.reward_weights) and args.labels == "verifier":
+        raise RollwiseError("reward_weights: all are 0, so that nothing trains; give one that is not")
     if args.reward_weights is not None and len(args.reward_weights) != functions:
         raise RollwiseError(
             f"reward_weights: {len(args.reward_weights)} weights for {functions} reward functions; give one each"
@@ -72,19 +78,37 @@ def rehearse(rule: Allocator, prompts: int, budget: int, args: RollwiseGRPOConfi
     # texts are not read yet; before anything is observed a prediction is flat anyway
     prior = FLAT if args.prior == "gaussian_process" else prior_source(args.prior).for_step(ids)
     carried = copy.deepcopy(stateful.state_dict()) if stateful else None
-    Step(
-        ids,
-        rule,
-        budget,
-        rng=np.random.default_rng(0),
-        waves=args.waves,
-        quantum=args.world_size,
-        prior=prior,
-        n_min=args.n_min,
-        n_max=args.n_max,
-    ).next_wave()
+    with blaming(rule, args.allocator):
+        Step(
+            ids,
+            rule,
+            budget,
+            rng=np.random.default_rng(0),
+            waves=args.waves,
+            quantum=args.world_size,
+            prior=prior,
+            n_min=args.n_min,
+            n_max=args.n_max,
+        ).next_wave()
     if stateful:
         stateful.load_state_dict(carried)
+
+
+@contextlib.contextmanager
+def blaming(rule: Allocator, setting: str) -> Iterator[None]:
+    """What a rule raises becomes one line with its address (where `setting` has one), and where it was raised."""
+    try:
+        yield
+    except (RollwiseError, MemoryError):
+        raise
+    # a rule of the user's may raise anything
+    except Exception as error:
+        name = setting if ":" in setting else rule.name
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        raise RollwiseError(
+            f"allocator: {name} raised {type(error).__name__}: {first_line(error)} "
+            f"({Path(place.filename).name}, line {place.lineno})"
+        ) from error
 
 
 def small_step_warning(rule: Allocator, prompts: int, budget: int) -> list[str]:

@@ -25,6 +25,7 @@ from rollwise.integrations.trl import logs
 from rollwise.integrations.trl.aggregation import NormaliseThenSum
 from rollwise.integrations.trl.block import Block
 from rollwise.integrations.trl.config import BY_SCALE, RollwiseGRPOConfig
+from rollwise.integrations.trl.context import long_prompt_warning
 from rollwise.integrations.trl.dataset import check_prompts, check_rows, with_index
 from rollwise.integrations.trl.embeddings import opening, prompt_vectors
 from rollwise.integrations.trl.generation import WaveTrainer
@@ -91,9 +92,13 @@ class RollwiseGRPOTrainer(WaveTrainer):
         dataset = with_index(train_dataset, args.prompt_id_column)
         check_rows(dataset, self._prompts)
         self._choice = Levers(args, dataset, self._prompts)
+        self.notes: list[str] = []
+        """What is worth a warning though it can be trained, one line each."""
         super().__init__(model, reward_funcs or agreement, args, dataset, *positional, **kwargs)
         if isinstance(dataset, Dataset):
-            check_prompts(dataset["prompt"][:], self._tokenizer)
+            prompts = dataset["prompt"][:]
+            check_prompts(prompts, self._tokenizer)
+            self.notes = long_prompt_warning(prompts, self._tokenizer, self.model.config, args.max_completion_length)
         self._names = list(self.reward_func_names)
         self.reward_funcs = [
             checked(function, name) for function, name in zip(self.reward_funcs, self._names, strict=True)
@@ -119,7 +124,7 @@ class RollwiseGRPOTrainer(WaveTrainer):
         if self.accelerator.is_main_process:
             warning = small_step_warning(self._rule, self._prompts, self._budget)
             lines = [*summary_lines(args, self._rule, outcomes.source), *summary(self._choice), *warning]
-            print("\n".join(lines), flush=True)
+            print("\n".join([*lines, *(f"rollwise: warning: {note}" for note in self.notes)]), flush=True)
         if "payload" in self._choice.needs and not has_relative_positions(self.model.config):
             raise RollwiseError(
                 "curators: rollouts that train again need a model whose scores do not depend on padding; this one has "
