@@ -69,6 +69,20 @@ def test_the_run_folder_is_complete(trained: tuple[Path, subprocess.CompletedPro
         assert (run / arm / "model" / "tokenizer.json").exists()
 
 
+def test_the_dynamics_of_both_arms_are_logged_and_analyzed(
+    trained: tuple[Path, subprocess.CompletedProcess[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert status_of(["analyze", "dynamics", str(trained[0]), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["tasks"]
+    assert list(found) == ["chains"] and set(found["chains"]) == {"uniform", "adaroll"}
+    for own in found["chains"].values():
+        assert [len(own[name]["steps"]) for name in own] == [2, 2, 2]
+        assert all(0 < value < 1 for value in own["confidence"]["steps"])
+        assert own["mean_abs_advantage"]["steps"] > own["update_weight"]["steps"] >= [0, 0]
+    assert status_of(["analyze", "dynamics", str(trained[0])]) == 0
+    assert "confidence" in capsys.readouterr().out
+
+
 def test_the_ledger_and_the_completions_hold_every_rollout_of_every_step(
     trained: tuple[Path, subprocess.CompletedProcess[str]],
 ) -> None:

@@ -122,8 +122,12 @@ def gain(
 
 
 @app.command()
-def dynamics(folder: Folder, figure: Figure = None, as_json: AsJson = False) -> None:
-    """Confidence, mean absolute advantage and token update weight over training, from runs of the lab."""
+def dynamics(
+    folder: Annotated[str, typer.Argument(help="Folder that rollwise lab or rollwise train wrote.")],
+    figure: Figure = None,
+    as_json: AsJson = False,
+) -> None:
+    """Confidence, mean absolute advantage and token update weight over training, from runs of the lab or of train."""
     from rollwise.cli import analyze_figures, analyze_lab
     from rollwise.cli.output import show_tables
 

@@ -1,4 +1,4 @@
-"""`rollwise analyze gain | dynamics`: what runs of the lab show beyond their final accuracy."""
+"""`rollwise analyze gain | dynamics`: what runs show beyond their final accuracy."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from rich.console import Group
 from rich.table import Table
 
 from rollwise.types import RollwiseError
+
+Series = dict[str, dict[str, list[float]]]
+"""Arm to metric to its value at every step."""
 
 
 def run_gain(folders: Sequence[str | Path], limit: int = 128) -> dict[str, Any]:
@@ -54,23 +57,55 @@ def gain_table(result: dict[str, Any]) -> Group:
 def run_dynamics(folder: str | Path) -> dict[str, Any]:
     """Per task and arm: confidence, mean absolute advantage and token update weight of every step, JSON-able.
 
-    `change` compares the mean over the last tenth of the steps with that over the first.
+    `folder` is one that `rollwise lab` wrote, or `rollwise train`, whose data set stands for the task. `change` compares
+    the mean over the last tenth of the steps with that over the first.
+
+    Raises:
+        RollwiseError: a folder of neither, or runs that did not record them.
+    """
+    from rollwise.lab.dynamics import DYNAMICS
+
+    if (Path(folder) / "run.json").is_file():
+        found = trained_series(Path(folder), DYNAMICS)
+    else:
+        found = lab_series(Path(folder), DYNAMICS)
+    tasks = {
+        task: {
+            arm: {name: {"steps": values, "change": change(values)} for name, values in own.items()}
+            for arm, own in series.items()
+        }
+        for task, series in found.items()
+    }
+    return {"folder": str(folder), "tasks": tasks}
+
+
+def lab_series(folder: Path, names: Sequence[str]) -> dict[str, Series]:
+    """By task and arm, the mean over seeds of what every step logged.
 
     Raises:
         RollwiseError: a folder without runs of the lab, or runs that did not record them.
     """
-    from rollwise.lab.dynamics import DYNAMICS
     from rollwise.lab.entropy import mean_series, read_results
 
     _, results = read_results(folder)
-    tasks: dict[str, Any] = {}
-    for task in dict.fromkeys(result["task"] for result in results):
-        series = mean_series([result for result in results if result["task"] == task], DYNAMICS)
-        tasks[task] = {
-            arm: {name: {"steps": values, "change": change(values)} for name, values in own.items()}
-            for arm, own in series.items()
-        }
-    return {"folder": str(folder), "tasks": tasks}
+    tasks = dict.fromkeys(result["task"] for result in results)
+    return {task: mean_series([result for result in results if result["task"] == task], names) for task in tasks}
+
+
+def trained_series(folder: Path, names: Sequence[str]) -> dict[str, Series]:
+    """By data set and arm of a run of `rollwise train`, what every step logged.
+
+    Raises:
+        RollwiseError: a folder that is damaged or has no trained step, or steps that did not log them.
+    """
+    from rollwise.report.run_data import read_run
+
+    run = read_run(folder)
+    found = {arm.name: {name: arm.series(name)[1].tolist() for name in names} for arm in run.arms}
+    for arm, series in found.items():
+        if missing := [name for name, values in series.items() if not values]:
+            raise RollwiseError(f"folder: arm {arm} logged no rollwise/{missing[0]}; train it again with this version")
+    return {str(run.config["data"]["source"]): found}
 
 
 def change(values: Sequence[float]) -> dict[str, float]:

@@ -11,8 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from trl import GRPOConfig, GRPOTrainer
+from trl import GRPOConfig
 
+from rollwise.integrations.trl.dynamics import DynamicsTrainer
 from rollwise.suggest import nearest
 from rollwise.types import RollwiseError
 
@@ -22,7 +23,7 @@ LOSSES = ("grpo", "bnpo", "dr_grpo", "dapo")
 """TRL's losses that read log-probabilities through the ratio alone."""
 
 
-class TrajectoryTrainer(GRPOTrainer):
+class TrajectoryTrainer(DynamicsTrainer):
     """`GRPOTrainer` with one level of importance sampling more."""
 
     _tokens: torch.Tensor | None = None
