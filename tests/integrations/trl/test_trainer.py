@@ -108,6 +108,19 @@ def test_sequential_mode_decides_one_rollout_at_a_time(model: str, tmp_path: Pat
     assert trainer.calls == [1] * 16
 
 
+def test_a_budget_in_tokens_is_told_what_rollouts_took(model: str, tmp_path: Path) -> None:
+    config = rollwise(
+        tmp_path, utility="sum_variance", allocator_settings={"token_budget": 50}, max_steps=1, save_strategy="steps"
+    )
+    trainer = train(RecordedRollwise, config, model)["trainer"]
+    rows = trainer.last_record.rollouts
+    # the plan keeps to what rollouts are expected to take: off by one of the longest at most
+    assert sum(row.tokens for row in rows) == pytest.approx(50, abs=6) and len(rows) < 16
+    means = [np.mean([row.tokens for row in rows if row.reward == reward]) for reward in (1.0, 0.0)]
+    assert trainer._costs.for_step(["new"])[0] == pytest.approx(means)
+    assert trainer._state()["levers"]["costs"]["prompt_ids"] == list(trainer.last_record.prompt_ids)
+
+
 def test_one_prompt_may_take_everything(model: str, tmp_path: Path) -> None:
     config = rollwise(tmp_path, n_min=0, max_steps=1)
     result = train(RecordedRollwise, config, model, allocator=OneTakesAll())

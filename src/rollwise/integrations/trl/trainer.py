@@ -20,6 +20,7 @@ from rollwise.allocators import get_allocator
 from rollwise.allocators.base import Allocator
 from rollwise.allocators.uniform import Observe, Uniform
 from rollwise.beliefs import prior_source
+from rollwise.beliefs.costs import TokenCosts
 from rollwise.counterfactual import would_have_changed
 from rollwise.integrations.trl import logs
 from rollwise.integrations.trl.aggregation import NormaliseThenSum
@@ -115,6 +116,8 @@ class RollwiseGRPOTrainer(WaveTrainer):
         self._prior = prior_source(
             args.prior, discount=args.prior_discount, embeddings=vectors, settings=args.process_settings
         )
+        tokens = getattr(self._rule, "token_budget", None)
+        self._costs = TokenCosts(args.max_completion_length or tokens) if tokens else None
         self._block = 0
         self._spent = 0
         self._scores: Scores
@@ -196,6 +199,7 @@ class RollwiseGRPOTrainer(WaveTrainer):
         # fewer prompts than a full step takes get fewer rollouts, in whole multiples of the processes
         world = self.accelerator.num_processes
         budget = -(-self.num_generations * len(ids) // world) * world
+        slots = list(ids) if self._choice.copies else list(dict.fromkeys(ids))
         return Step(
             ids,
             self._rule,
@@ -204,9 +208,7 @@ class RollwiseGRPOTrainer(WaveTrainer):
             index=self._block,
             waves=1 if self._in_one_wave else self.args.waves,
             quantum=self.accelerator.num_processes,
-            prior=opening(
-                self._prior, list(ids) if self._choice.copies else list(dict.fromkeys(ids)), self.accelerator
-            ),
+            prior=opening(self._prior, slots, self.accelerator),
             n_min=self.args.n_min,
             n_max=self.args.n_max,
             advantage=self.args.advantage or BY_SCALE[self.scale_rewards],
@@ -215,6 +217,7 @@ class RollwiseGRPOTrainer(WaveTrainer):
             labels=self.args.labels,
             curators=self._choice.curators,
             copies=self._choice.copies,
+            expected_cost=None if self._costs is None else self._costs.for_step(slots),
             ledger=self._ledger,
         )
 
@@ -225,6 +228,8 @@ class RollwiseGRPOTrainer(WaveTrainer):
             estimator = NormaliseThenSum(scores.columns, self._judge.weights)
         record = step.close(advantage=estimator)
         self._prior.observe(record.prompt_ids, record.successes, record.failures)
+        if self._costs is not None:
+            self._costs.observe(record)
         self._choice.observe(record)
         self._block += 1
         self._spent += int(record.counts.sum())
@@ -293,4 +298,5 @@ class RollwiseGRPOTrainer(WaveTrainer):
     def _levers(self) -> dict[str, Any]:
         """The levers that carry something from step to step, by name."""
         rule = {"allocator": self._rule} if hasattr(self._rule, "state_dict") else {}
-        return rule | self._choice.parts()
+        costs = {"costs": self._costs} if self._costs is not None else {}
+        return rule | costs | self._choice.parts()
