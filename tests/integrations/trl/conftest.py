@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import importlib
 import json
 import os
 import subprocess
@@ -16,9 +18,18 @@ torch = pytest.importorskip("torch", reason="the TRL adapter needs rollwise[trai
 pytest.importorskip("trl", reason="the TRL adapter needs rollwise[train]")
 
 
+def freeze_imports() -> None:
+    """Leave what importing made out of later garbage collections: accelerate asks for one at every start of a training,
+    and it would take longer than a tiny run."""
+    importlib.import_module("tests.integrations.trl.support")
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def one_thread() -> None:
     torch.set_num_threads(1)
+    freeze_imports()
 
 
 @pytest.fixture(scope="session")

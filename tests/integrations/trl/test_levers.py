@@ -12,7 +12,6 @@ import torch
 from rollwise.integrations.trl import RollwiseGRPOConfig, RollwiseGRPOTrainer
 from rollwise.integrations.trl.rows import assign
 from rollwise.methods import expand
-from rollwise.presets import PRESETS
 from rollwise.types import RollwiseError, StepRecord
 
 from .support import Gradients, digits, save_absolute_model, save_model, settings, tokenizer
@@ -183,27 +182,6 @@ def test_masked_rows_are_fewer_than_a_multiple_and_change_no_mean(model: str, tm
         assert float(batches[0]["rollwise_scale"]) == pytest.approx(rows / real)
         counted = sum(int(batch["completion_mask"].sum()) for batch in batches)
         assert int(batches[0]["num_items_in_batch"]) == counted
-
-
-@pytest.mark.parametrize("preset", sorted(PRESETS))
-def test_every_preset_trains_within_its_budget_and_resumes_bit_for_bit(
-    model: str, tmp_path: Path, preset: str
-) -> None:
-    shape: dict[str, Any] = {"max_steps": 4, "save_strategy": "steps", "save_steps": 2}
-    if preset == "replay":
-        shape["curator_settings"] = {"replay": {"warmup": 0}}
-    if preset == "optpo":
-        shape["answers"] = "last_character"
-    whole = trainer(model, tmp_path, preset, **shape)
-    whole.train()
-    counts = [int(record.counts.sum()) for record in whole.records]
-    assert whole.state.global_step == 4 and whole.rollouts_spent == sum(counts) and max(counts) <= 16
-    assert whole._rule.saves or set(counts) == {16}
-    again = trainer(model, tmp_path, preset, **shape)
-    again.train(resume_from_checkpoint=str(tmp_path / "checkpoint-2"))
-    assert again.rollouts_spent == whole.rollouts_spent
-    for key, weight in whole.model.state_dict().items():
-        assert torch.equal(weight, again.model.state_dict()[key]), key
 
 
 def test_rows_stay_where_they_were_made_if_they_can() -> None:

@@ -5,6 +5,7 @@ usage: worker.py FOLDER MODEL RUNS, where RUNS is a JSON list of {"name", "kind"
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -16,6 +17,7 @@ import torch
 
 from rollwise.integrations.trl import RollwiseGRPOTrainer
 from rollwise.types import IntArray, RollwiseError, StepView
+from tests.integrations.trl.presets import play
 from tests.integrations.trl.support import RecordedRollwise, RecordedStock, digits, rollwise, stock, train
 
 RANK = int(os.environ.get("RANK", "0"))
@@ -60,6 +62,8 @@ def run(folder: Path, model: str, kind: str, changes: dict[str, Any]) -> dict[st
     resume = changes.pop("resume", None)
     if resume:
         resume = str(folder / resume)
+    if kind == "preset":
+        return play(folder, model, changes, resume)
     if kind == "stock":
         result = train(RecordedStock, stock(folder, **changes), model, resume=resume)
     elif kind == "generated":
@@ -76,6 +80,9 @@ def run(folder: Path, model: str, kind: str, changes: dict[str, Any]) -> dict[st
 
 
 def main(folder: Path, model: str, runs: list[dict[str, Any]]) -> None:
+    # accelerate collects garbage at every start of a training; what importing made would take longer than a tiny run
+    gc.collect()
+    gc.freeze()
     results = {}
     for changes in runs:
         name, kind = changes.pop("name"), changes.pop("kind")
