@@ -75,17 +75,19 @@ def train_arm(config: RunConfig, arm: ArmSpec, run: Path, events: Events) -> dic
 
     inputs = load_inputs(config)
     folder = run / arm.name
+    checkpoint, done = last_checkpoint(folder)
+    forget_after(folder / "metrics.jsonl", done)
     with (folder / "metrics.jsonl").open("a", encoding="utf-8") as metrics:
         trainer = make_trainer(config, arm, inputs, run)
         trainer.add_callback(step_reporter(config, metrics, events))
-        events.send("start", parameters=sum(weight.numel() for weight in trainer.model.parameters()))
+        events.send("start", step=done, parameters=sum(weight.numel() for weight in trainer.model.parameters()))
         result: dict[str, Any] = {}
         first = config.planned_arms()[0].name == arm.name
         if inputs.eval_rows is not None and first:  # every arm starts from the same model: one measures it
             result["before"] = evaluate(trainer, inputs, config)
             events.send("evaluation", when="before", **result["before"])
         began = time.monotonic()
-        trainer.train()
+        trainer.train(resume_from_checkpoint=checkpoint)
         result["seconds"] = round(time.monotonic() - began, 1)
     result["rollouts_spent"] = trainer.rollouts_spent
     if inputs.eval_rows is not None:
@@ -93,6 +95,29 @@ def train_arm(config: RunConfig, arm: ArmSpec, run: Path, events: Events) -> dic
         events.send("evaluation", when="after", **result["after"])
     save_trained(trainer, folder)
     return result
+
+
+def last_checkpoint(folder: Path) -> tuple[str | None, int]:
+    """The last whole checkpoint of an arm and its step; none and 0 where there is none. Its last file is the state's."""
+    steps = [path.parent for path in folder.glob("checkpoint-*/trainer_state.json") if path.stat().st_size]
+    last = max(steps, key=step_of, default=None)
+    return (None, 0) if last is None else (str(last), step_of(last))
+
+
+def step_of(checkpoint: Path) -> int:
+    """12 of "checkpoint-12"."""
+    return int(checkpoint.name.rpartition("-")[2])
+
+
+def forget_after(metrics: Path, step: int) -> None:
+    """Take away the lines of steps after `step`, which are made again, and a line that was cut short."""
+    if not metrics.exists():
+        return
+    kept = []
+    for line in metrics.read_text(encoding="utf-8").splitlines(keepends=True):
+        if line.endswith("\n") and json.loads(line)["step"] <= step:
+            kept.append(line)
+    metrics.write_text("".join(kept), encoding="utf-8")
 
 
 def step_reporter(config: RunConfig, metrics: TextIO, events: Events) -> Any:

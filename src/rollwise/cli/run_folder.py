@@ -25,7 +25,7 @@ from typing import Any
 
 import yaml
 
-from rollwise.cli.run_state import this_process
+from rollwise.cli.run_state import never_ended, this_process
 from rollwise.cli.values import short
 from rollwise.types import RollwiseError
 
@@ -62,6 +62,32 @@ class RunFolder:
             "process": this_process(),
             "versions": installed_versions(),
             "arms": {},
+        }
+        folder.mark("running")
+        return folder
+
+    @classmethod
+    def reopen(cls, path: Path) -> RunFolder:
+        """Go on writing a run folder whose run ended before its time; arms that are done stay done.
+
+        Raises:
+            RollwiseError: a folder of no run, or one that is complete or still being written.
+        """
+        folder = cls(path)
+        try:
+            folder._record = json.loads((path / "run.json").read_text(encoding="utf-8"))
+            status = str(folder._record["status"])
+            folder._record["arms"] = dict(folder._record["arms"])
+        except (OSError, ValueError, KeyError, TypeError):
+            raise RollwiseError(f"--resume {path}: no run folder; give one that rollwise train wrote") from None
+        if status == "complete":
+            raise RollwiseError(f"--resume {path}: the run is complete; start another to train longer")
+        if status == "running" and not never_ended(path):
+            raise RollwiseError(f"--resume {path}: the run is still running; stop it first")
+        folder._record.pop("error", None)
+        folder._record |= {
+            "process": this_process(),
+            "resumed": datetime.now().astimezone().isoformat(timespec="seconds"),
         }
         folder.mark("running")
         return folder

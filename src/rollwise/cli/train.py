@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from rollwise.cli.adapter import make_adapter
-from rollwise.cli.config import RunConfig
+from rollwise.cli.config import RunConfig, read_config
 from rollwise.cli.preflight import Inputs, check_inputs, load_inputs
 from rollwise.cli.progress import TrainingProgress
 from rollwise.cli.rehearsal import rehearse_arm
@@ -67,6 +67,8 @@ def summary(config: RunConfig, inputs: Inputs) -> list[str]:
         f"= N = {config.budget} rollouts",
         f"budget       {config.steps} steps, {config.budget * config.steps:,} rollouts an arm",
     ]
+    if "save_steps" in config.trainer:
+        lines.append(f"checkpoints  every {config.trainer['save_steps']} steps; --resume goes on from the last")
     for arm in arms:
         if not is_adaptive(arm):
             lines.append(f"arm          {arm.name}: {arm.allocator}, weighting {arm.weighting}")
@@ -79,6 +81,17 @@ def summary(config: RunConfig, inputs: Inputs) -> list[str]:
     return [piece for line in lines for piece in fold(line, indent=13)]
 
 
+def resume(run: Path) -> dict[str, Any]:
+    """Go on with a run that ended before its time, each arm from its last checkpoint; returns what `train` does.
+
+    Raises:
+        RollwiseError: for a folder that holds no such run.
+        ArmFailure: if an arm fails.
+    """
+    folder = RunFolder.reopen(run)
+    return finish(folder, read_config(run / "config.yaml", {}), [f"resumed      {run}"])
+
+
 def train(config: RunConfig) -> dict[str, Any]:
     """Run the arms; returns the run folder, rollouts spent per arm and the evaluations.
 
@@ -88,12 +101,17 @@ def train(config: RunConfig) -> dict[str, Any]:
     """
     lines = plan(config)
     folder = RunFolder.create(config.output, config.name, config.model_dump(mode="json"))
+    return finish(folder, config, [*lines, f"folder       {folder.path}"])
+
+
+def finish(folder: RunFolder, config: RunConfig, lines: Sequence[str]) -> dict[str, Any]:
+    """Run the arms that are not done, keep the folder's status true, and report."""
     arms = [arm.name for arm in config.planned_arms()]
     try:
         with TrainingProgress(arms, config.steps, config.budget) as progress:
-            for line in [*lines, f"folder       {folder.path}"]:
+            for line in lines:
                 progress.say(line)
-            run_arms(folder, arms, progress)
+            run_arms(folder, [name for name in arms if name not in folder.record["arms"]], progress)
         folder.mark("complete")
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
@@ -129,7 +147,8 @@ def run_arms(folder: RunFolder, arms: Sequence[str], progress: TrainingProgress)
             name, event = events.get()
             kind = event.pop("event")
             if kind == "start":
-                progress.say(f"{name}: started, {event['parameters']:,} parameters")
+                place = f" after step {event['step']}" if event["step"] else ""
+                progress.say(f"{name}: started{place}, {event['parameters']:,} parameters")
             elif kind == "step":
                 progress.step(name, event)
             elif kind == "evaluation":

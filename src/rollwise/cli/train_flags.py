@@ -45,6 +45,9 @@ def train(
     settings: Annotated[
         list[str] | None, typer.Option("--set", help="Any setting: key.path=value, e.g. trainer.beta=0.01.")
     ] = None,
+    resume: Annotated[
+        Path | None, typer.Option(help="Run folder of a run that was stopped: go on from its checkpoints.")
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Check everything, say what would run, write nothing.")
     ] = False,
@@ -57,6 +60,7 @@ def train(
     from rollwise.cli.config import read_config
     from rollwise.cli.result import result_lines
     from rollwise.cli.train import plan
+    from rollwise.cli.train import resume as go_on
     from rollwise.cli.train import train as run_training
 
     flags: dict[str, Any] = {
@@ -81,6 +85,12 @@ def train(
         "output": output,
     }
     given = {key: value for key, value in flags.items() if value is not None}
+    if resume is not None:
+        if given or config is not None or context.args or settings or dry_run:
+            raise RollwiseError(f"--resume {resume}: a run goes on with its own settings; give no others")
+        result = go_on(resume)
+        show(result_lines(result), result, as_json)
+        return
     known = [name for option in context.command.params for name in option.opts]
     file, dotted = read_rest(context.args, known)
     if file is not None and config is not None:

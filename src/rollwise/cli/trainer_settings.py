@@ -43,7 +43,7 @@ FEWEST = {"num_iterations": 1, "logging_steps": 1, "dataloader_num_workers": 0, 
 SHARES = ("top_p", "min_p")
 """Fields that are a probability, which the sampler does not check."""
 UNFIT = {
-    "resume_from_checkpoint": "a run starts anew in a folder of its own; resume from a script of your own",
+    "resume_from_checkpoint": "a run starts anew in a folder of its own; rollwise train --resume RUN goes on with one",
     "push_to_hub": "a run uploads nothing; upload its model/ folder afterwards",
     "num_train_epochs": "set steps at the top level, a run's length",
 }
@@ -144,6 +144,8 @@ def training_settings(config: RunConfig, arm: ArmSpec, folder: Path) -> dict[str
         "bf16": gpu,
         "gradient_checkpointing": gpu,
     }
+    if "save_steps" in given:
+        settings["save_strategy"] = "steps"
     published = {key: value for key, value in preset_options(arm.preset).items() if key not in config.model_fields_set}
     return settings | published | arm.model_dump(exclude={"name", "preset"}) | given
 

@@ -16,18 +16,29 @@ from tests.integrations.trl.support import rollwise, tokenizer
 CONFIG = Qwen2Config(max_position_embeddings=128)
 
 
-@pytest.mark.parametrize(("length", "said"), [(122, False), (123, True), (5000, True)])
-def test_the_prompt_and_what_follows_it_must_fit(length: int, said: bool) -> None:
-    prompts = ["1=", "1" * length, "22="]
-    found = long_prompt_warning(prompts, tokenizer(), CONFIG, 6)
-    assert found == (
-        [
-            f"train_dataset: row 1: a prompt of {length:,} tokens and max_completion_length 6 are more than the 128 this model "
-            "was made to read; shorten it or leave it out"
-        ]
-        if said
-        else []
-    )
+@pytest.mark.parametrize(
+    ("length", "said"),
+    [
+        (122, []),
+        (
+            123,
+            [
+                "max_completion_length: 6 after the 123 tokens of row 1's prompt are more than the 128 this model was "
+                "made to read; give at most 5"
+            ],
+        ),
+        (
+            5000,
+            [
+                "train_dataset: row 1: a prompt of 5,000 tokens leaves nothing of the 128 this model was made to read; "
+                "shorten it or leave it out"
+            ],
+        ),
+    ],
+    ids=["fits", "leaves little", "too long"],
+)
+def test_the_prompt_and_what_follows_it_must_fit(length: int, said: list[str]) -> None:
+    assert long_prompt_warning(["1=", "1" * length, "22="], tokenizer(), CONFIG, 6) == said
 
 
 def test_conversations_are_read_and_models_without_a_limit_are_not_warned_of() -> None:

@@ -20,9 +20,15 @@ def long_prompt_warning(prompts: Sequence[Any], tokenizer: Any, config: Any, com
     longest = sorted(range(len(prompts)), key=lambda row: lengths[row])[-TRIED:]
     tokens = {row: len(tokenizer(text_of(prompts[row]))["input_ids"]) for row in longest}
     row = max(tokens, key=lambda place: (tokens[place], -place))
-    if tokens[row] + completion <= window:
+    left = window - tokens[row]
+    if completion <= left:
         return []
+    if left > 0:
+        return [
+            f"max_completion_length: {completion:,} after the {tokens[row]:,} tokens of row {row}'s prompt are more than "
+            f"the {window:,} this model was made to read; give at most {left:,}"
+        ]
     return [
-        f"train_dataset: row {row}: a prompt of {tokens[row]:,} tokens and max_completion_length {completion:,} are more than "
-        f"the {window:,} this model was made to read; shorten it or leave it out"
+        f"train_dataset: row {row}: a prompt of {tokens[row]:,} tokens leaves nothing of the {window:,} this model was "
+        "made to read; shorten it or leave it out"
     ]
