@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from rollwise.advantages import GRPO, get_advantage
-from rollwise.allocators import get_allocator
+from rollwise.allocators import Uniform, get_allocator
 from rollwise.effective_weight import exact_weight, fixed, measured_weight, until_success
 from rollwise.pool import Pool
-from rollwise.types import RollwiseError
+from rollwise.types import IntArray, RollwiseError, StepView
 
 RATES = np.array([0.02, 0.1, 0.3, 0.5, 0.9])
 Q = 1 - RATES
@@ -105,6 +105,29 @@ def test_adaroll_favours_the_prompts_uniform_leaves_dead_and_repeats_itself() ->
     found = measured_weight(rule, pool, **settings)
     assert found.low[0] > found.high[1] and found.high[1] < 7
     assert (measured_weight(rule, pool, **settings).weight == found.weight).all()
+
+
+class Counting(Uniform):
+    """Uniform, and how many steps it was asked for."""
+
+    steps = 0
+
+    def next_wave(self, view: StepView, rng: np.random.Generator) -> IntArray:
+        self.steps += 1
+        return super().next_wave(view, rng)
+
+
+def test_rates_met_too_rarely_get_what_is_missing_and_negligible_ones_nothing() -> None:
+    pool = Pool.histogram([0.1, 0.5, 0.7], [0.9998, 0.0, 0.0002])
+    settings: dict[str, Any] = {"prompts": 4, "per_prompt": 4, "fewest": 10, "together": 2, "waves": 1}
+    rule = Counting()
+    # steps of .1 alone, 4 prompts each: 0.5 and 0.7 lack 10 each, two of them share a step
+    assert measured_weight(rule, pool, draws=5, **settings).rates.tolist() == [0.1, 0.5, 0.7]
+    assert rule.steps == 5 + 10
+    rule = Counting()
+    # 8 of 10 are met by 2 steps, so one step more has the missing two
+    assert measured_weight(rule, pool, draws=2, least=0.001, **settings).rates.tolist() == [0.1]
+    assert rule.steps == 2 + 1
 
 
 def test_a_pool_without_inner_rates_is_refused() -> None:

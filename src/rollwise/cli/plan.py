@@ -28,8 +28,10 @@ EDGES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.9
 QUANTILES = (0, 25, 50, 75, 90, 100)
 SHARES = ("dead_prompt_share", "informative_rollout_share", "unsolved_share")
 SMALL_GROUP = 4
-FEWEST = 32
+FEWEST = 16
 """Times a rate is met before its w(p) is believed."""
+LEAST = 1 / 2000
+"""Share of the pool below which a rate has no w(p): the steps that are played would hardly meet one such prompt."""
 
 
 def run(
@@ -134,7 +136,7 @@ def look(
     whole, binned = uniform_shares(pool, rollouts), uniform_shares(inside, rollouts)
     lost = {name: whole[name] - binned[name] for name in SHARES}
     curve = None
-    if ((inside.rates > 0) & (inside.rates < 1)).any():
+    if ((inside.rates > 0) & (inside.rates < 1) & (inside.shares >= LEAST)).any():
         sizing: dict[str, Any] = {
             "prompts": prompts,
             "per_prompt": rollouts,
@@ -142,6 +144,7 @@ def look(
             "played": list(zip(records, drawn, strict=True)),
             "fewest": min(steps, FEWEST),
             "together": max(1, prompts // 16),
+            "least": LEAST,
         }
         curve = measured_weight(rule, inside, seed=seed, advantage=advantage, **sizing, **settings)
     return {
