@@ -159,6 +159,23 @@ def test_a_penalty_on_length_comes_last_weighs_1_and_leaves_the_outcome_to_the_v
     assert inputs.rewards[1](completion_ids=lengths) == [0.0, -0.5, -1.0]
 
 
+def test_prompts_alone_are_enough_where_answers_vote_or_texts_foretell(folder: Path) -> None:
+    rows = [json.dumps({"prompt": f"{k}+{k}="}) for k in range(12)]
+    (folder / "prompts.jsonl").write_text("\n".join(rows) + "\n")
+    shape = {"prompts_per_step": 4, "rollouts_per_prompt": 4, "steps": 1, "data.source": "prompts.jsonl"}
+    (folder / "run.yaml").write_text("max_completion_length: 9\n")
+    for method, said in (
+        (VOTES, "optpo: optpo, 4 waves, n_min 2, prior 1,1"),
+        (FORETOLD, "vip: vip, 4 waves, n_min 2"),
+    ):
+        lines = " ".join(" ".join(plan(read_config(folder / "run.yaml", shape | method))).split())
+        assert said in lines and ("labels majority (marked)" in lines) == (method is VOTES)
+
+
+VOTES = {"method": "optpo"}
+FORETOLD = {"method": "vip", "rewards": ["own_rewards:fine"]}
+
+
 def test_a_dry_run_says_it_with_status_2(capsys: pytest.CaptureFixture[str]) -> None:
     assert status_of(["train", "--dry-run", "--set", "method.n_min=9"]) == 2
     out, err = capsys.readouterr()

@@ -74,9 +74,11 @@ def summary(config: RunConfig, inputs: Inputs) -> list[str]:
             lines.append(f"arm          {arm.name}: {arm.allocator}, weighting {arm.weighting}")
             continue
         decisions = "sequential" if arm.sequential else f"{arm.waves} waves"
+        utility = f" ({arm.utility})" if arm.allocator == "adaroll" else ""
+        labels = f", labels majority ({arm.answers})" if arm.labels == "majority" else ""
         lines.append(
-            f"arm          {arm.name}: {arm.allocator} ({arm.utility}), {decisions}, n_min {arm.n_min}, "
-            f"prior {arm.prior}, objective {arm.objective}, weighting {arm.weighting}"
+            f"arm          {arm.name}: {arm.allocator}{utility}, {decisions}, n_min {arm.n_min}, "
+            f"prior {arm.prior}, objective {arm.objective}, weighting {arm.weighting}{labels}"
         )
     return [piece for line in lines for piece in fold(line, indent=13)]
 
