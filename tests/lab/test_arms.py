@@ -45,6 +45,14 @@ def test_keys_of_arms_that_were_run_stay(line: str, key: str) -> None:
     assert parse_arm(line).key == key
 
 
+def test_vip_foretells_by_the_model_unless_it_is_told_otherwise() -> None:
+    priors = {
+        line: parse_arm(line).prior
+        for line in ("vip", "vip@form=dr_grpo", "preset.vip", "vip_beta", "vip@prior=carried")
+    }
+    assert list(priors.values()) == ["gaussian_process"] * 3 + ["carried"] * 2
+
+
 def test_a_curve_is_read_between_its_points() -> None:
     arm = Arm("uniform", curve=((0.0, 2.0), (1.0, 0.0)))
     assert arm.ascended().weight(np.array([0.0, 0.25, 1.0])).tolist() == [2.0, 1.5, 0.0]

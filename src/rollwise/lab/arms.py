@@ -210,6 +210,8 @@ def parse_arm(text: str) -> Arm:
             own[key] = value
         else:
             (own if key in known else settings)[key] = _read(value)
+    if allocator == "vip":  # from one belief for all it would allocate nothing
+        own.setdefault("prior", "gaussian_process")
     if allocator == "uniform" and settings:
         raise RollwiseError(
             f"methods: uniform has no {next(iter(settings))!r}; {nearest(next(iter(settings)), known)}"
