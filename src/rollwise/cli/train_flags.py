@@ -27,7 +27,7 @@ def train(
     utility: Annotated[str | None, typer.Option(help="What adaroll maximises.")] = None,
     waves: Annotated[int | None, typer.Option(help="Decisions per step.")] = None,
     weighting: Annotated[str | None, typer.Option(help="per_rollout or per_prompt.")] = None,
-    prior: Annotated[str | None, typer.Option(help="A Beta a,b; empirical; or carried.")] = None,
+    prior: Annotated[str | None, typer.Option(help="A Beta a,b; empirical; carried; or gaussian_process.")] = None,
     objective: Annotated[
         str | None, typer.Option(help="none, mean, log, pass@k (such as pass@4) or module:function.")
     ] = None,

@@ -108,3 +108,21 @@ def test_the_trainer_reports_norms_of_the_first_stage_and_gvm_divides_by_them(un
 def test_a_model_without_an_output_layer_is_refused() -> None:
     with pytest.raises(RollwiseError, match="allocator: gvm needs a model with an output layer of its own; use allo"):
         output_layer(torch.nn.Linear(2, 2))
+
+
+def test_an_adapter_changes_what_the_layer_sees_and_not_which_layer_it_is(untied: str) -> None:
+    peft = pytest.importorskip("peft", reason="needs rollwise[train]")
+    plain = AutoModelForCausalLM.from_pretrained(untied)
+    adapted = peft.get_peft_model(
+        AutoModelForCausalLM.from_pretrained(untied),
+        peft.LoraConfig(task_type="CAUSAL_LM", target_modules="all-linear"),
+    )
+    ids = torch.tensor([[3, 4, 5], [6, 7, 8]])
+    part = {"prompt_ids": ids, "prompt_mask": torch.ones_like(ids)}
+    part |= {"completion_ids": ids.flip(1), "completion_mask": torch.ones_like(ids)}
+    before = gradient_norms(plain, part, 1.0, 2)
+    assert gradient_norms(adapted, part, 1.0, 2).tolist() == pytest.approx(before.tolist(), rel=1e-5)
+    for name, weight in adapted.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(weight)
+    assert (gradient_norms(adapted, part, 1.0, 2) - before).abs().min() > 1e-2
