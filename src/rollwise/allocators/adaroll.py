@@ -137,7 +137,7 @@ class AdaRoll:
 
     def _share(self, view: StepView, need: IntArray, space: IntArray) -> int:
         """Rollouts of this wave where the step is decided as a whole: as the price plan has it; `need` is part of it."""
-        if self.sequential or wave_size(view) <= view.quantum:
+        if self.sequential or view.waves_left <= 1 or wave_size(view) <= view.quantum:
             return int(self._even(view, np.array([view.budget_left]), need.sum(keepdims=True))[0])
         return int(plan_view(stand_in(self.utility), view, need, space).sum())
 

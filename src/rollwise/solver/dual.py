@@ -41,10 +41,11 @@ def find_price(
     slack: float = 0.0,
     tries: int = 80,
     start: float = 0.0,
+    factor: float = 4.0,
 ) -> Price:
     """Minimise D over [lowest, highest]; spend must not rise with the price.
 
-    A positive `start` is a guess: the interval is then opened from there, by factors of 4, 16, 256 ...
+    A positive `start` is a guess: the interval is then opened from there, by `factor`, its square, that one's square ...
 
     Tangents at both ends meet at the next try; every third try halves the interval instead, which bounds their number.
     The search ends once `tolerance` (relative to D) or `slack` (of the budget unspent or overspent) is reached.
@@ -58,7 +59,6 @@ def find_price(
         return Price(best.value, best.lam, budget - best.slope, low.lam, high.lam, min(floor, best.value))
 
     best = low = high = touch(min(max(start, lowest), highest))
-    factor = 4.0
     while low.slope < 0 and high.slope < 0 and high.lam < highest:
         low, high = high, touch(min(factor * high.lam, highest) if high.lam > 0 else highest)
         factor *= factor

@@ -68,7 +68,7 @@ def expected_terms(utility: Terms, prompts: PromptStates, limit: int) -> FloatAr
         prompts.pending,
         room,
         prompts.table,
-        terms,
+        np.ascontiguousarray(terms.transpose(0, 2, 1)),
         hopes,
     )
     return hopes
@@ -87,22 +87,35 @@ def _worth(hopes: FloatArray, group: IntArray, given: IntArray) -> float:
 
 @compile_kernel
 def _expect(alpha, beta, s, f, pending, room, table, terms, hopes):  # type: ignore[no-untyped-def]
-    chance, moved = np.zeros(2 + (pending + room).max()), np.zeros(2 + (pending + room).max())
+    """BetaBin(j; m) = A_j B_{m-j} / C_m with x_t = prod (x + i)/(i + 1), so all m of one j are summed side by side."""
+    top = (pending + room).max()
+    fallen, found, parts = np.empty(top + 1), np.empty(top + 1), 1.0 / np.arange(1, top + 2)
     for p in range(alpha.size):
-        chance[0] = 1.0
-        n = s[p] + f[p]
-        for i in range(pending[p] + room[p] + 1):
-            if i >= pending[p]:
-                total = 0.0
-                for j in range(i + 1):
-                    total += chance[j] * terms[table[p], n + i, s[p] + j]
-                hopes[p, i - pending[p]] = total
-            part = 1.0 / (alpha[p] + beta[p] + i)
-            moved[0] = chance[0] * (beta[p] + i) * part
-            for j in range(1, i + 1):
-                moved[j] = chance[j] * (beta[p] + i - j) * part + chance[j - 1] * (alpha[p] + j - 1) * part
-            moved[i + 1] = chance[i] * (alpha[p] + i) * part
-            chance, moved = moved, chance
+        least, most = pending[p], pending[p] + room[p]
+        total, n = alpha[p] + beta[p], s[p] + f[p]
+        # Any unit would do; this one keeps all three products floats for a thousand rollouts, whatever the belief.
+        unit = np.exp(0.5) * (total / max(most, 1) + 1.0)
+        fallen[0] = 1.0
+        for t in range(most):
+            fallen[t + 1] = fallen[t] * ((beta[p] + t) * parts[t] / unit)
+        found[: room[p] + 1] = 0.0
+        risen = 1.0
+        for j in range(most + 1):
+            low = max(j, least)
+            chances, worth = fallen[low - j : most + 1 - j], terms[table[p], s[p] + j, n + low : n + most + 1]
+            _add(found[low - least :], risen, chances, worth)
+            risen *= (alpha[p] + j) * parts[j] / unit
+        norm = 1.0
+        for m in range(most + 1):
+            if m >= least:
+                hopes[p, m - least] = norm * found[m - least]
+            norm *= (m + 1) * unit / (total + m)
+
+
+@compile_kernel
+def _add(found, share, chances, worth):  # type: ignore[no-untyped-def]
+    for i in range(chances.size):
+        found[i] += share * chances[i] * worth[i]
 
 
 @compile_kernel

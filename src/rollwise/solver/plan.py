@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rollwise.solver.dual import Price
 from rollwise.solver.last import HORIZON, fill_last
 from rollwise.solver.prices import check_room, check_sum, price_range
 from rollwise.solver.prompts import PromptStates, Terms, terms_by_total
@@ -39,6 +40,12 @@ _NEGLIGIBLE = 1e-4
 
 _GUESS = 8.0
 """First price tried: the range of h over this many times the rollouts a prompt."""
+
+_STRIDE = 4
+"""Every so-manyth prompt of the sample takes part in the rough search."""
+
+_NEAR = 1.25
+"""Factor between the rough price and the first one tried beside it."""
 
 _LEAST = 1e-7
 """Smallest price, of the highest there is: what nobody needs is kept for the last wave, not burnt in the first."""
@@ -160,28 +167,35 @@ def _price_sample(
 ) -> tuple[IntArray, float]:
     """The price, sought on a sample of `size` prompts, and the sizes that matter at it.
 
-    Large sizes cost most of the time and are seldom of use, so they come in only where they are.
+    Few of the sample find it roughly, all of it then well. Large sizes cost most of the time and are seldom of use, so
+    they come in only where they are.
     """
-    weights = np.full(sample.size, size / sample.size)
     steepest = price_range(terms, sample)
-    lam, slack = steepest / (_GUESS * max(1.0, budget / size)), SLACK * budget
+
+    def search(part: PromptStates, tried: IntArray, slack: float, tries: int, start: float, factor: float) -> Price:
+        weights = np.full(part.size, size / part.size)
+        return price_waves(
+            part, weights, terms, tried, waves, budget, _LEAST * steepest, steepest,
+            tolerance=_TOLERANCE, slack=slack * budget, tries=tries, start=start, factor=factor,
+        )  # fmt: skip
+
+    guess = steepest / (_GUESS * max(1.0, budget / size))
+    few = sample.take(np.arange(_STRIDE // 2, sample.size, _STRIDE))
+    rough = search(few, sizes, 4 * SLACK, _TRIES, guess, 4.0)
+    # At the end of the range the few have no use for the budget, which says nothing of the others.
+    lam = rough.price if rough.price > 2 * _LEAST * steepest else guess
     short = sizes[sizes <= _SHORT]
 
     def suffices(lam: float) -> bool:
-        tried, whole = (
-            value_waves(sample, terms, s, waves, lam, spend=False).worth.max(axis=1) for s in (short, sizes)
-        )
-        return bool((whole - tried).max() <= _NEGLIGIBLE * (terms.max() - terms.min()))
+        tried, whole = (value_waves(sample, terms, s, waves, lam, spend=False).worth for s in (short, sizes))
+        return bool((whole.max(axis=1) - tried.max(axis=1)).max() <= _NEGLIGIBLE * (terms.max() - terms.min()))
 
     for tried in (short, sizes):
         if tried.size < sizes.size and not suffices(lam):
             continue
-        price = price_waves(
-            sample, weights, terms, tried, waves, budget, _LEAST * steepest, steepest,
-            tolerance=_TOLERANCE, slack=slack, tries=_TRIES, start=lam,
-        )  # fmt: skip
+        price = search(sample, tried, SLACK, _TRIES, lam, _NEAR)
         # Where no price comes near the budget, spend jumps: the dearer side leaves the rest to the waves that follow.
-        lam = price.price if abs(price.spend - budget) <= 2 * slack else price.high
+        lam = price.price if abs(price.spend - budget) <= 2 * SLACK * budget else price.high
         if tried.size < sizes.size and suffices(lam):
             return tried, lam
     return sizes, lam

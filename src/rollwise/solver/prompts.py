@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rollwise.solver.jit import compile_kernel
 from rollwise.types import FloatArray, IntArray, RollwiseError
 from rollwise.utilities import Kind, Utility
 
@@ -93,11 +95,10 @@ class PromptStates:
     def grouped(self) -> tuple[IntArray, IntArray, IntArray]:
         """Prompts in equal situations: (U,) first member of each group, (P,) group of each, (U,) group sizes."""
         rows = np.stack([getattr(self, field.name).view(np.uint64) for field in fields(self)], axis=1)
-        with np.errstate(over="ignore"):
-            mixed = (rows ^ (rows >> np.uint64(29))) * _MULTIPLIERS
-            keys = (mixed ^ (mixed >> np.uint64(32))).sum(axis=1, dtype=np.uint64)
-        _, first, group, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
-        if not np.array_equal(rows, rows[first][group]):  # two different rows met under one key
+        _, first, group, counts = np.unique(
+            _mix(rows, _MULTIPLIERS), return_index=True, return_inverse=True, return_counts=True
+        )
+        if not _are_alike(rows, first, group):  # two different rows met under one key
             _, first, group, counts = np.unique(
                 rows, axis=0, return_index=True, return_inverse=True, return_counts=True
             )
@@ -105,6 +106,25 @@ class PromptStates:
 
 
 _MULTIPLIERS = np.random.Generator(np.random.PCG64(2610)).integers(1 << 62, 1 << 63, 9, dtype=np.uint64) | np.uint64(1)
+
+
+@compile_kernel
+def _mix(rows, multipliers):  # type: ignore[no-untyped-def]
+    keys = np.zeros(rows.shape[0], dtype=np.uint64)
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            mixed = (rows[i, j] ^ (rows[i, j] >> np.uint64(29))) * multipliers[j]
+            keys[i] += mixed ^ (mixed >> np.uint64(32))
+    return keys
+
+
+@compile_kernel
+def _are_alike(rows, first, group):  # type: ignore[no-untyped-def]
+    for i in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            if rows[i, j] != rows[first[group[i]], j]:
+                return False
+    return True
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +139,9 @@ class PromptTables:
     kind: Kind = "sum"
 
 
+_KEPT = 160
+"""Largest n of tables kept, 200 kB each: steps ask for the same few again and again."""
+
 Terms = Utility | PromptTables
 """What prompts are worth: one h(s, f) for all, or tables of their own."""
 
@@ -129,10 +152,23 @@ def terms_by_total(utility: Terms, top: int) -> FloatArray:
     Raises:
         RollwiseError: h is not defined up to `top`, or not finite.
     """
-    tables = utility.table(top)[None] if isinstance(utility, Utility) else utility.make(top)
+    if isinstance(utility, Utility):
+        return _shared_terms(utility, top) if top <= _KEPT else _arrange(utility.name, utility.table(top)[None])
+    return _arrange(utility.name, utility.make(top))
+
+
+@lru_cache(maxsize=64)
+def _shared_terms(utility: Utility, top: int) -> FloatArray:
+    terms = _arrange(utility.name, utility.table(top)[None])
+    terms.flags.writeable = False
+    return terms
+
+
+def _arrange(name: str, tables: FloatArray) -> FloatArray:
+    top = tables.shape[1] - 1
     n, s = np.tril_indices(top + 1)
     arranged = np.zeros((tables.shape[0], top + 1, top + 1))
     arranged[:, n, s] = tables[:, s, n - s]
     if not np.isfinite(arranged).all():
-        raise RollwiseError(f"utility {utility.name!r} gave a value that is not finite; return a number for all n")
+        raise RollwiseError(f"utility {name!r} gave a value that is not finite; return a number for all n")
     return arranged
