@@ -111,7 +111,7 @@ def test_what_does_not_fit_is_named(tmp_path: Path, text: str, line: str) -> Non
         ("{preset: gvm, allocator_settings: {first: eight}}", "first: 'eight' does not fit; it takes int | None"),
         (
             "{preset: gvm, allocator_settings: {first: true}}",
-            "first: true is a switch; give another value, such as None",
+            "first: true is a switch and no number",
         ),
         ("{preset: gvm, allocator_settings: {first: 0}}", "gvm: first 0 is out of range; give a whole number of 1"),
         ("{preset: gvm, allocator_settings: {frist: 4}}", "frist: gvm has no such setting; did you mean 'first'?"),

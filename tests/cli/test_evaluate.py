@@ -266,5 +266,8 @@ def test_data_is_a_name_a_file_or_a_yaml_file_with_a_spec(tmp_path: Path) -> Non
         source="x.jsonl", split="train", columns={"prompt": "q"}, verifier="yes_no", limit=3
     )
     assert read_data("gsm8k", None, None, True) == DataSpec(source="gsm8k", split="test", chat=True)
+    path.write_text("data: {source: x.jsonl, limit: true}\n")
+    with pytest.raises(RollwiseError, match="^data.limit: true is a switch and no number"):
+        read_data(str(path), None, None, None)
     assert default_ks(6) == [1, 2, 4, 6]
     assert default_ks(0) == []

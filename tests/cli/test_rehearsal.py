@@ -77,6 +77,8 @@ def rehearse(*settings: str) -> None:
         (["loss_type=dappo"], "loss_type: no 'dappo'; did you mean 'dapo'?"),
         (["reward_weights=[1.0e39]"], "reward_weights.0: input should be less than"),
         (["trainer.beta=high"], "trainer.beta: 'high' does not fit; it takes float"),
+        (["trainer.logging_steps=true"], "trainer.logging_steps: true is a switch and no number"),
+        (["lora={r: true}"], "lora.r: true is a switch and no number"),
         (["trainer.beta=-0.1"], "trainer.beta: -0.1; give 0 or more"),
         (["trainer.beta=.nan"], "trainer.beta: nan; give a finite number"),
         (["trainer.max_grad_norm=.inf"], "trainer.max_grad_norm: inf; give a finite number"),

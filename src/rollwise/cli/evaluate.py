@@ -20,6 +20,7 @@ from rollwise.cli.config import explain, read_yaml
 from rollwise.cli.evaluate_loop import EvaluateConfig, generate, plan_batches
 from rollwise.cli.evaluate_results import summarise
 from rollwise.cli.evaluate_store import EvaluationStore
+from rollwise.cli.switches import refuse_switches
 from rollwise.tasks.catalogue import CATALOGUE
 from rollwise.tasks.datasets import DataSpec, load_rows
 from rollwise.tasks.generation import Endpoint, Generator, LocalModel
@@ -39,6 +40,7 @@ def read_data(data: str, split: str | None, limit: int | None, chat: bool | None
         given = dict(given.get("eval_data") or given.get("data") or given)
     given.setdefault("split", "test" if data in CATALOGUE or given.get("source") == data else "train")
     given |= {key: value for key, value in {"split": split, "limit": limit, "chat": chat}.items() if value is not None}
+    refuse_switches(given, DataSpec, "data.")
     try:
         return DataSpec.model_validate(given)
     except ValidationError as error:

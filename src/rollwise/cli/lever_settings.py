@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import Any
 
 from rollwise.allocators import ALLOCATORS, get_allocator
-from rollwise.cli.switches import parts
 from rollwise.cli.values import check_finite, read_as
 from rollwise.levers import Registry
 from rollwise.suggest import nearest
@@ -40,8 +39,6 @@ def read_lever_settings(
             )
         check_finite(value, key)
         kind = hints.get(key, Any)
-        if isinstance(value, bool) and bool not in parts(kind) and kind is not Any:
-            raise RollwiseError(f"{key}: {str(value).lower()} is a switch; give {_example(known[key])}")
         found[key] = value if kind is Any else read_as(kind, value, key)
     return found
 
@@ -50,8 +47,3 @@ def check_allocator(name: str | None, settings: Mapping[str, Any] | None) -> Non
     """Build the rule once with its settings, if it is one of `ALLOCATORS`; raises what it refuses."""
     if settings and name in ALLOCATORS:
         get_allocator(name, **settings)
-
-
-def _example(parameter: inspect.Parameter) -> str:
-    default = parameter.default
-    return "another value" if default is parameter.empty else f"another value, such as {default}"

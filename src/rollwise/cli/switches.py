@@ -21,16 +21,20 @@ def refuse_switches(given: Any, model: type[BaseModel], place: str = "") -> None
 
 
 def _check(value: Any, kind: Any, place: str) -> None:
-    kinds = parts(kind)
-    if isinstance(value, bool) and {int, float} & set(kinds) and bool not in kinds:
-        word = str(value).lower()
-        raise RollwiseError(f"{place}: {word} is a switch and no number; give a number, such as 1")
-    for each in kinds:
+    refuse_switch(value, kind, place)
+    for each in parts(kind):
         if isinstance(each, type) and issubclass(each, BaseModel):
             refuse_switches(value, each, f"{place}.")
         elif get_origin(each) is list and isinstance(value, list):
             for index, entry in enumerate(value):
                 _check(entry, get_args(each)[0], f"{place}.{index}")
+
+
+def refuse_switch(value: Any, kind: Any, place: str) -> None:
+    """Raise `RollwiseError` where `value` is true or false and `kind` takes numbers, but no switch."""
+    kinds = parts(kind)
+    if isinstance(value, bool) and any(each in (int, float) for each in kinds) and bool not in kinds:
+        raise RollwiseError(f"{place}: {str(value).lower()} is a switch and no number; give a number, such as 1")
 
 
 def parts(kind: Any) -> list[Any]:

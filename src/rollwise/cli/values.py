@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from rollwise.cli.switches import refuse_switch
 from rollwise.types import RollwiseError
 
 SHOWN = reprlib.Repr()
@@ -37,11 +38,12 @@ def check_finite(value: Any, place: str) -> None:
 
 
 def read_as(kind: Any, value: Any, place: str) -> Any:
-    """The value as a type, as pydantic reads it: "1e-3" is a float, 3 is no text.
+    """The value as a type, as pydantic reads it: "1e-3" is a float, 3 is no text; true is no number, though.
 
     Raises:
         RollwiseError: naming the place, where it cannot be read so.
     """
+    refuse_switch(value, kind, place)
     try:
         return TypeAdapter(kind).validate_python(value)
     except ValidationError:
