@@ -48,6 +48,11 @@ def test_the_command_ends_in_one_json_object(
     assert "adaroll:sum_max_reward" in text and "sort, 1 seeds" in text
 
 
+def test_a_folder_that_cannot_be_written_is_named_before_anything_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of(["lab", *SMALL, "--out", "/dev/null/x"]) == 2
+    assert capsys.readouterr().err.startswith("rollwise: out: /dev/null/x cannot be written (")
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
@@ -60,6 +65,8 @@ def test_the_command_ends_in_one_json_object(
         (["--methods", "min_variance@budget=tokens"], "budget: tokens, but the run ends by rollouts"),
         (["--methods", "uniform@budget=tokens"], "budget: uniform spends rollouts, not tokens"),
         (["--size", "huge"], "size: no 'huge'"),
+        (["--jobs", "0"], "jobs: 0 processes; give 1 or more"),
+        (["--seeds", f"{10**20}-{10**20}"], "up to 9999999"),
         (["--baseline", "other"], "baseline: 'other' is not among the methods"),
         (["--prompts", "2000"], "prompts: 2000 a step from a pool of 1024"),
         (["--rollouts", "1"], "n_min"),

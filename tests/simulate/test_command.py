@@ -72,6 +72,10 @@ def test_switches_reach_the_simulation(capsys):
         (["--unknown", "2"], "unknown"),
         (["--baseline", "adaroll"], "baseline"),
         (["--n-max", "2"], "n_max"),
+        (["--population", "-1"], "population: -1 prompts; give 1 or more"),
+        (["--transfer", "nan"], "drift transfer: nan; give 0 or more"),
+        (["--workers", "0"], "workers: 0 processes; give 1 or more"),
+        (["--output", "/dev/null/x", "--seeds", "1", "--methods", "uniform"], "output: /dev/null/x cannot be written"),
     ],
 )
 def test_what_cannot_be_met_is_one_line_and_status_2(capsys, flags, part):

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from rollwise.types import RollwiseError
 
+LAST_SEED = 9_999_999
 METHODS = "uniform,adaroll:min_variance"
 NOTE = (
     "Accuracy: held-out problems at temperature 1, after equal rollouts (or tokens, or steps). Differences are paired by "
@@ -106,10 +107,10 @@ def read_seeds(text: str) -> tuple[int, ...]:
     first, dash, last = str(text).partition("-")
     try:
         seeds = tuple(range(int(first), int(last) + 1)) if dash else tuple(range(int(first)))
-    except ValueError:
+    except (ValueError, OverflowError):
         seeds = ()
-    if not seeds:
-        raise RollwiseError(f"seeds: {text!r}; give how many, such as 5, or a range such as 10-19")
+    if not seeds or seeds[-1] > LAST_SEED:
+        raise RollwiseError(f"seeds: {text!r}; give how many, such as 5, or a range such as 10-19, up to {LAST_SEED}")
     return seeds
 
 

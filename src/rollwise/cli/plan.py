@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from rollwise.allocators import Allocator, Uniform, get_allocator
+from rollwise.allocators.priced import MOST_PER_PROMPT
 from rollwise.beliefs import FLAT, parse_prior
 from rollwise.ceiling import ceiling
 from rollwise.cli.plan_input import read_pool
@@ -30,6 +31,8 @@ SHARES = ("dead_prompt_share", "informative_rollout_share", "unsolved_share")
 SMALL_GROUP = 4
 FEWEST = 16
 """Times a rate is met before its w(p) is believed."""
+MOST_PROMPTS = 100_000
+"""Of a step that is planned: beyond, one step alone takes minutes."""
 LEAST = 1 / 2000
 """Share of the pool below which a rate has no w(p): the steps that are played would hardly meet one such prompt."""
 
@@ -68,8 +71,13 @@ def run(
     Raises:
         RollwiseError: naming the setting that cannot be met.
     """
-    if prompts < 1 or rollouts < 1:
-        raise RollwiseError(f"prompts {prompts}, rollouts {rollouts}: give 1 or more of both")
+    if not (1 <= prompts <= MOST_PROMPTS and 1 <= rollouts <= MOST_PER_PROMPT):
+        raise RollwiseError(
+            f"prompts {prompts}, rollouts {rollouts}: give 1 to {MOST_PROMPTS} prompts and 1 to {MOST_PER_PROMPT} rollouts"
+        )
+    for name, value, lowest in (("waves", waves, 1), ("n_min", n_min, 0), ("seed", seed, 0), ("visit", visit, 0)):
+        if value < lowest:
+            raise RollwiseError(f"{name}: {value}; give {lowest} or more")
     if draws is not None and draws < 1:
         raise RollwiseError(f"draws: {draws}; give 1 or more, or none")
     pool, source = read_pool(rates, counts, prior, visit)

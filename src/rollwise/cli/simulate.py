@@ -79,6 +79,8 @@ def run(
     base = baseline or ("uniform" if "uniform" in labels else labels[0])
     if base not in labels:
         raise RollwiseError(f"baseline: {base!r} is none of the methods; give one of {', '.join(labels)}")
+    if workers is not None and workers < 1:
+        raise RollwiseError(f"workers: {workers} processes; give 1 or more")
     with Bars(progress) as bars:
         rows = run_arms(
             common, chosen, read_seeds(seeds), output=output, workers=workers, ledgers=ledgers, progress=bars.show

@@ -35,6 +35,9 @@ CAP = 64
 WAVES = 4
 """Default number of waves."""
 
+MOST_PROMPTS, MOST_ROLLOUTS = 10_000, 1_000_000
+"""Of a step that is solved: beyond, even its bound takes minutes."""
+
 EVALUATED_STATES = 4_000_000
 """States up to which the index policy is evaluated exactly."""
 
@@ -144,6 +147,12 @@ def check(
         raise RollwiseError("save: waves are planned as they come and leave no table; use method exact or index")
     if prompts < 1 or budget < 1 or draws < 2:
         raise RollwiseError(f"prompts {prompts}, budget {budget}, draws {draws}: at least 1, 1 and 2")
+    if prompts > MOST_PROMPTS or budget > MOST_ROLLOUTS:
+        raise RollwiseError(
+            f"prompts {prompts}, budget {budget}: give at most {MOST_PROMPTS} prompts and {MOST_ROLLOUTS} rollouts"
+        )
+    if waves is not None and waves > budget:
+        raise RollwiseError(f"waves {waves}: more than the {budget} rollouts; give at most that many")
     if max_per_prompt is not None and max_per_prompt * prompts < budget:
         raise RollwiseError(
             f"max_per_prompt {max_per_prompt} leaves no room: {prompts} prompts take {budget} rollouts only with at "

@@ -34,8 +34,13 @@ from rollwise.votes import check_labels
 from rollwise.weighting import check_weighting
 
 WEIGH_BY = ("prior", "carried", "oracle")
+STRONGEST = 1e9
 OWN_PRIORS = ("oracle", "gaussian_process")
 """Priors that need more than counts: the model."""
+KINDS = dict.fromkeys(("lr", "discount", "strength"), float) | dict.fromkeys(
+    ("prior", "objective", "loss", "advantage", "weighting", "weigh_by", "labels", "budget", "costs", "schedule"), str
+)
+"""What settings are read as, where a number or a word might be either."""
 UNMARKED: dict[str, Any] = {"selector": None, "curator": None, "lever_settings": {}, "labels": "verifier"}
 UNMARKED |= {"budget": "rollouts", "costs": "prompt"}
 """Settings that leave no mark in an arm's key where they are these, so that files of earlier versions keep their names."""
@@ -113,10 +118,13 @@ class Arm:
         ):
             if value not in valid:
                 raise RollwiseError(f"{key}: no {value!r}; {nearest(str(value), valid)}")
-        if not self.lr > 0 or self.updates < 1 or not self.strength > 0:
+        if not 0 < self.lr <= 1 or not 0 < self.strength <= STRONGEST:
             raise RollwiseError(
-                f"lr {self.lr}, updates {self.updates}, strength {self.strength}: give positive numbers"
+                f"lr {self.lr}, strength {self.strength}: give positive numbers, an lr up to 1 and a strength up to "
+                f"{STRONGEST:g}"
             )
+        if not self.updates >= 1 or self.updates % 1:
+            raise RollwiseError(f"updates: {self.updates}; give a whole number of 1 or more")
 
     @property
     def estimator(self) -> str:
@@ -217,7 +225,7 @@ def parse_arm(text: str) -> Arm:
             f"methods: uniform has no {next(iter(settings))!r}; {nearest(next(iter(settings)), known)}"
         )
     try:
-        for key, kind in (("lr", float), ("discount", float), ("strength", float), ("prior", str), ("objective", str)):
+        for key, kind in KINDS.items():
             if key in own:
                 own[key] = kind(own[key])
         return Arm(text.strip(), allocator, settings, lever_settings=levers, **own)

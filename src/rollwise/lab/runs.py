@@ -91,6 +91,8 @@ def run_experiment(
     Raises:
         RollwiseError: if `out` holds an experiment with other shared settings, or a warm-up fails.
     """
+    if jobs is not None and jobs < 1:
+        raise RollwiseError(f"jobs: {jobs} processes; give 1 or more")
     folder, checkpoints = Path(out), Path(cache or cache_folder())
     check_folder(experiment, folder)
     whole = [
@@ -167,7 +169,10 @@ def check_folder(experiment: Experiment, folder: Path) -> None:
                 "give another folder"
             )
         return
-    write_text(path, json.dumps({"training": shared, "machine": describe_machine()}, indent=2) + "\n")
+    try:
+        write_text(path, json.dumps({"training": shared, "machine": describe_machine()}, indent=2) + "\n")
+    except OSError as error:
+        raise RollwiseError(f"out: {folder} cannot be written ({error.strerror}); give another folder") from None
 
 
 def shared_settings(training: Training) -> dict[str, Any]:

@@ -66,6 +66,11 @@ class Setting:
     def __post_init__(self) -> None:
         if self.steps < 1 or self.prompts < 1:
             raise RollwiseError(f"steps {self.steps}, prompts {self.prompts}: give 1 or more of both")
+        if self.population < 0:
+            raise RollwiseError(
+                f"population: {self.population} prompts; give 1 or more, or 0 for new ones in every step"
+            )
+        GradientDrift(self.drift, self.transfer)  # refuses rates that are none
         if self.drift and not self.population:
             raise RollwiseError("population: rates that move need prompts that are met again; give one, such as 256")
 
@@ -238,9 +243,14 @@ def read_results(path: Path) -> dict[str, dict[str, Any]]:
 
 def append(path: Path, row: dict[str, Any]) -> None:
     """Add one line."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(row) + "\n")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+    except OSError as error:
+        raise RollwiseError(
+            f"output: {path.parent} cannot be written ({error.strerror}); give another folder"
+        ) from None
 
 
 def _run_all(arms: Sequence[tuple[Setting, Method, int]], workers: int, ledgers: bool) -> Iterable[dict[str, Any]]:
