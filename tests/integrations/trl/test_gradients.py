@@ -83,13 +83,16 @@ class Seeing(Gvm):
         return super().next_wave(view, rng)
 
 
-def test_the_trainer_reports_norms_of_the_first_stage_and_gvm_divides_by_them(untied: str, tmp_path: Path) -> None:
+def test_the_trainer_reports_norms_of_the_first_stage_and_gvm_divides_by_them(
+    untied: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     def luck(completions: list[str], **_: Any) -> list[float]:
         return [float(sum(map(ord, text)) % 3 != 0) for text in completions]
 
     rule = Seeing()
     args = RollwiseGRPOConfig(**settings(tmp_path, max_steps=1, temperature=1.3))
     run = Watched(untied, luck, args, digits(), processing_class=tokenizer(), allocator=rule)
+    assert "one more forward pass over all waves but the last, for gradient norms" in capsys.readouterr().out
     run.train()
     record: StepRecord = run.last_record
     model, first = AutoModelForCausalLM.from_pretrained(untied), run.parts[0]

@@ -127,6 +127,7 @@ def small_step_warning(rule: Allocator, prompts: int, budget: int) -> list[str]:
 def summary_lines(args: RollwiseGRPOConfig, rule: Allocator, outcome: str) -> list[str]:
     """The start-up summary, one line each: what a step is, how it is allocated, what is not supported."""
     uniform, voted = isinstance(rule, Uniform), args.labels == "majority"
+    measured = "gradient_norm" in getattr(rule, "needs", ())
     waves = f"{args.waves} waves"
     if args.sequential and not uniform:
         waves = "sequential"
@@ -143,6 +144,7 @@ def summary_lines(args: RollwiseGRPOConfig, rule: Allocator, outcome: str) -> li
         f"rollwise: weighting {args.weighting} | advantage {advantage} | objective {args.objective} | "
         f"outcome from {outcome}",
         *([f"rollwise: labels by the majority of answers ({args.answers}); reward functions do not train"] * voted),
+        *(["rollwise: one more forward pass over all waves but the last, for gradient norms"] * measured),
         f"rollwise: not supported: {UNSUPPORTED}",
         *([f"rollwise: warning: {twice}"] if twice else []),
     ]

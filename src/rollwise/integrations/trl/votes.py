@@ -36,7 +36,9 @@ class Unjudged(OutcomeReader):
         return [Outcome.UNKNOWN] * len(summed)
 
 
-def outcome_reader(args: RollwiseGRPOConfig, outcome: str | Callable[..., Any] | None, names: Sequence[str]) -> Any:
+def outcome_reader(
+    args: RollwiseGRPOConfig, outcome: str | Callable[..., Any] | None, names: Sequence[str]
+) -> OutcomeReader:
     """What reads outcomes of a run; under `labels="majority"` only where one was named, to look on."""
     named = outcome or args.outcome
     if args.labels == "majority" and named is None and args.outcome_threshold is None:
