@@ -27,6 +27,11 @@ def draw_all(report: dict[str, Any], results: Sequence[dict[str, Any]], folder: 
         if "final_difference" in row:
             rows[f"{row['arm']} [confirmation: {row['task']}]"] = row
     draw_differences(rows, folder / "leaderboard_differences.png")
+    published = {row["arm"]: row for row in report["stages"].get("methods", []) if row["task"] == ALL}
+    for name in ("method_families", "method_finalists"):
+        published |= {row["arm"]: row for row in report["stages"].get(name, []) if row["task"] == ALL}
+    if published:
+        draw_differences(published, folder / "leaderboard_methods.png")
     if "weight_curves" in report:
         draw_weights(report["weight_curves"], folder / "leaderboard_weights.png")
 
