@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from rollwise.lab.arms import parse_arm
 from rollwise.lab.losses import ESTIMATORS, LOSSES, get_loss
 from rollwise.types import RollwiseError
 
@@ -62,6 +63,10 @@ def test_the_ratio_of_whole_completions_is_clipped_above_alone(gain: float) -> N
 
 def test_every_loss_has_the_advantage_it_was_published_with() -> None:
     assert ESTIMATORS == {"grpo": "grpo", "dr_grpo": "dr_grpo", "dapo": "grpo", "tic_grpo": "grpo"}
+
+
+def test_the_published_method_of_that_ratio_trains_by_it() -> None:
+    assert parse_arm("tic_grpo").loss == "tic_grpo"
 
 
 def test_an_unknown_loss_names_the_nearest() -> None:
