@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from trl import GRPOTrainer
@@ -140,6 +141,18 @@ def test_what_shapes_no_block_may_change_on_resume(model: str, tmp_path: Path, c
     trainer = train(RollwiseGRPOTrainer, rollwise(tmp_path, **{**KEPT, **free}), model, resume=checkpoint)["trainer"]
     assert trainer.state.global_step == 3
     assert trainer.rollouts_spent == 3 * 16
+
+
+def test_what_rollouts_took_is_taken_up(model: str, tmp_path: Path) -> None:
+    spends = {"utility": "sum_variance", "allocator_settings": {"token_budget": 50}, "max_steps": 2}
+    whole = train(RollwiseGRPOTrainer, rollwise(tmp_path, **KEPT, **spends), model)["trainer"]
+    again = train(
+        RollwiseGRPOTrainer, rollwise(tmp_path, **KEPT, **spends), model, resume=str(tmp_path / "checkpoint-1")
+    )["trainer"]
+    ids = [*whole.last_record.prompt_ids, "new"]
+    assert again.last_record.counts.tolist() == whole.last_record.counts.tolist()
+    assert np.array_equal(again._costs.for_step(ids), whole._costs.for_step(ids))
+    assert not np.allclose(whole._costs.for_step(ids), 6.0)
 
 
 def _load(checkpoint: str) -> Any:
