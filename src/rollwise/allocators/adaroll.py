@@ -14,7 +14,7 @@ import numpy as np
 
 from rollwise.allocators.base import room, wave_size
 from rollwise.allocators.blocks import split_budget, split_slots, total_by_block
-from rollwise.allocators.priced import plan_view, serve_next
+from rollwise.allocators.priced import plan_view, serve_next, size_of_wave
 from rollwise.solver.closed import closed_rule, fill_closed
 from rollwise.solver.minimum import stand_in
 from rollwise.solver.states import count_states
@@ -139,7 +139,7 @@ class AdaRoll:
         """Rollouts of this wave where the step is decided as a whole: as the price plan has it; `need` is part of it."""
         if self.sequential or view.waves_left <= 1 or wave_size(view) <= view.quantum:
             return int(self._even(view, np.array([view.budget_left]), need.sum(keepdims=True))[0])
-        return int(plan_view(stand_in(self.utility), view, need, space).sum())
+        return size_of_wave(stand_in(self.utility), view, need, space)
 
     def _even(self, view: StepView, left: IntArray, owed: IntArray) -> IntArray:
         """(K,) rollouts each block gets in an even wave; what is owed to `n_min` is part of it."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from rollwise.solver.last import HORIZON
 from rollwise.solver.ordered import count_ordered, solve_ordered
-from rollwise.solver.plan import plan_wave
+from rollwise.solver.plan import plan_wave, size_wave
 from rollwise.solver.prices import indices
 from rollwise.solver.prompts import PromptStates, Terms
 from rollwise.solver.queue import DIGITS
@@ -84,6 +84,14 @@ def plan_view(
         paid=view.paid + need,
         tokens=tokens,
     )
+
+
+def size_of_wave(utility: Terms, view: StepView, need: IntArray, space: IntArray) -> int:
+    """Rollouts the next wave should have, `need` included, for a sum-type utility: what `plan_view` sums to."""
+    started = int(need.sum())
+    prompts = prompt_states(view, need, space)
+    left = view.budget_left - started
+    return started + size_wave(utility, prompts, left, view.waves_left, quantum=view.quantum, committed=started)
 
 
 def serve_next(utility: Utility, view: StepView, space: IntArray) -> IntArray:

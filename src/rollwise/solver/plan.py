@@ -41,8 +41,8 @@ _NEGLIGIBLE = 1e-4
 _GUESS = 8.0
 """First price tried: the range of h over this many times the rollouts a prompt."""
 
-_STRIDE = 4
-"""Every so-manyth prompt of the sample takes part in the rough search."""
+_STRIDE, _ROUGH = 4, 10.0
+"""Every so-manyth prompt of the sample takes part in the rough search, and how many times more it may miss."""
 
 _NEAR = 1.25
 """Factor between the rough price and the first one tried beside it."""
@@ -98,6 +98,28 @@ def plan_wave(
     return wave
 
 
+def size_wave(
+    utility: Terms, prompts: PromptStates, budget: int, waves: int, *, quantum: int = 1, committed: int = 0
+) -> int:
+    """Rollouts of the wave `plan_wave` gives, without saying whose: where prompts are sampled, the sample's own estimate.
+
+    For rules that fill a wave in their own way and want to know how large it should be. Arguments as for `plan_wave`.
+    """
+    limits = _Limits(budget, float(budget), quantum, committed)
+    prompts = prompts.at_cost(1.0)
+    if waves <= 1 or budget + committed <= quantum:
+        return budget
+    if prompts.grouped()[0].size <= SAMPLE:
+        return int(plan_wave(utility, prompts, budget, waves, quantum=quantum, committed=committed).sum())
+    sizes, terms, waves = *_arrange(utility, prompts, budget), min(waves, MOST_WAVES)
+    sample = prompts.take(_strata(prompts))
+    sizes, lam = _price_sample(sample, prompts.size, terms, sizes, waves, limits.cost)
+    given = sizes[value_waves(sample, terms, sizes, waves, lam, spend=False).best()]
+    if not given.any() and not prompts.pending.any():
+        return budget
+    return min(budget, _whole(given.sum() * prompts.size / sample.size, limits))
+
+
 @dataclass(frozen=True)
 class _Limits:
     """Rollouts there may be, what they may cost, and what a wave must be a multiple of."""
@@ -121,9 +143,7 @@ def wave_sizes(prompts: PromptStates, budget: int) -> IntArray:
 
 def _price_wave(utility: Terms, prompts: PromptStates, waves: int, limits: _Limits, paid: IntArray) -> IntArray | None:
     """(P,) each prompt's best k at the price of the budget, in whole quanta; None where all is to be spent now."""
-    sizes = wave_sizes(prompts, limits.rollouts)
-    seen = prompts.successes + prompts.failures + prompts.pending
-    terms = terms_by_total(utility, int((seen + np.minimum(prompts.room, sizes[-1])).max()))
+    sizes, terms = _arrange(utility, prompts, limits.rollouts)
     steepest = price_range(terms, prompts)
     least = _LEAST * steepest
     first, group, counts = prompts.grouped()
@@ -140,6 +160,20 @@ def _price_wave(utility: Terms, prompts: PromptStates, waves: int, limits: _Limi
     if not given.any() and not prompts.pending.any():
         return None
     return _round(given, wave, group, prompts.room, limits)
+
+
+def _arrange(utility: Terms, prompts: PromptStates, budget: int) -> tuple[IntArray, FloatArray]:
+    """[K] sizes to be considered and h over (n, s) as far as they reach."""
+    sizes = wave_sizes(prompts, budget)
+    seen = prompts.successes + prompts.failures + prompts.pending
+    return sizes, terms_by_total(utility, int((seen + np.minimum(prompts.room, sizes[-1])).max()))
+
+
+def _whole(wanted: float, limits: _Limits) -> int:
+    """Rollouts of a wave that, with the committed ones, is the nearest number of whole quanta."""
+    least = -(-max(limits.committed, 1) // limits.quantum)
+    quanta = max(least, round((wanted + limits.committed) / limits.quantum))
+    return quanta * limits.quantum - limits.committed
 
 
 def _mix(few: FirstWave, many: FirstWave, group: IntArray, budget: float, paid: IntArray) -> IntArray:
@@ -172,16 +206,16 @@ def _price_sample(
     """
     steepest = price_range(terms, sample)
 
-    def search(part: PromptStates, tried: IntArray, slack: float, tries: int, start: float, factor: float) -> Price:
+    def search(part: PromptStates, tried: IntArray, roughness: float, start: float, factor: float) -> Price:
         weights = np.full(part.size, size / part.size)
         return price_waves(
             part, weights, terms, tried, waves, budget, _LEAST * steepest, steepest,
-            tolerance=_TOLERANCE, slack=slack * budget, tries=tries, start=start, factor=factor,
+            tolerance=roughness * _TOLERANCE, slack=roughness * SLACK * budget, tries=_TRIES, start=start, factor=factor,
         )  # fmt: skip
 
     guess = steepest / (_GUESS * max(1.0, budget / size))
     few = sample.take(np.arange(_STRIDE // 2, sample.size, _STRIDE))
-    rough = search(few, sizes, 4 * SLACK, _TRIES, guess, 4.0)
+    rough = search(few, sizes, _ROUGH, guess, 4.0)
     # At the end of the range the few have no use for the budget, which says nothing of the others.
     lam = rough.price if rough.price > 2 * _LEAST * steepest else guess
     short = sizes[sizes <= _SHORT]
@@ -193,7 +227,7 @@ def _price_sample(
     for tried in (short, sizes):
         if tried.size < sizes.size and not suffices(lam):
             continue
-        price = search(sample, tried, SLACK, _TRIES, lam, _NEAR)
+        price = search(sample, tried, 1.0, lam, _NEAR)
         # Where no price comes near the budget, spend jumps: the dearer side leaves the rest to the waves that follow.
         lam = price.price if abs(price.spend - budget) <= 2 * SLACK * budget else price.high
         if tried.size < sizes.size and suffices(lam):
@@ -203,10 +237,7 @@ def _price_sample(
 
 def _round(given: IntArray, wave: FirstWave, group: IntArray, room: IntArray, limits: _Limits) -> IntArray | None:
     """Whole quanta: single rollouts are added or dropped where the worth, read between sizes, changes best."""
-    quanta = max(
-        -(-max(limits.committed, 1) // limits.quantum), round((given.sum() + limits.committed) / limits.quantum)
-    )
-    target = quanta * limits.quantum - limits.committed
+    target = _whole(given.sum(), limits)
     if target >= limits.rollouts:
         return None
     largest = wave.sizes.size - 1
