@@ -5,7 +5,7 @@
 Both arms start from the same model and spend the same rollouts; they run side by side, one thread each. Reported per
 arm: reward against rollouts, the shares of dead prompts and informative rollouts, accuracy before and after, seconds of
 processor time per phase, which other work on the machine does not stretch. Finished arms in `--runs` are not run again. On
-two quiet cores 60 steps of 32 rollouts take most of an hour.
+two quiet cores 60 steps of 32 rollouts take about half an hour.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ def settings(options: argparse.Namespace, seed: int) -> dict[str, Any]:
         "source": "reasoning_gym/chain_sum",
         "options": SUM,
         "chat": True,
-        "prompt_template": "{prompt}\nAnswer with the number only.",
+        "system_prompt": "Answer with the number only.",
+        "prompt_template": "{prompt}",
     }
     return {
         "name": f"real-model-{seed}",
@@ -49,7 +50,7 @@ def settings(options: argparse.Namespace, seed: int) -> dict[str, Any]:
         "rollouts_per_prompt": 8,
         "steps": options.steps,
         "learning_rate": options.learning_rate,
-        "max_completion_length": 24,
+        "max_completion_length": 16,
         "seed": seed,
         "lora": {"r": 16, "lora_alpha": 32, "target_modules": "all-linear"} if options.lora else None,
         "evaluation": {"samples": 2, "batch": 64},
