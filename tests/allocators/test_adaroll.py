@@ -426,3 +426,11 @@ def test_blocks_in_a_multiple_of_the_world_size_may_go_one_at_a_time():
     rule = AdaRoll("min_variance", sequential=True, block_prompts=2)
     wave = rule.next_wave(view_of([0] * 4, [0] * 4, 16, quantum=2), RNG)
     assert wave.sum() == 2 and wave[:2].sum() == 1
+
+
+@pytest.mark.parametrize(("size", "name"), [(1, "sum_variance"), (4, "sum_variance"), (4, "min_squared_advantage")])
+@pytest.mark.parametrize("waves", [1, 4])
+def test_a_budget_beyond_any_plan_is_refused_before_anything_is_made_of_it(size, name, waves):
+    """An array over the counts up to a million would take terabytes."""
+    with pytest.raises(RollwiseError, match=f"at most {1024 * size}"):
+        AdaRoll(name).next_wave(view_of([0] * size, [0] * size, 1_000_000, waves_left=waves), RNG)

@@ -76,3 +76,14 @@ def test_it_is_found_by_name_and_keeps_the_limits():
 def test_mistakes_are_named(call, words):
     with pytest.raises(RollwiseError, match=words):
         call()
+
+
+def test_many_beliefs_are_planned_in_parts_and_alike(monkeypatch):
+    """A hundred thousand tables at once would take gigabytes; how many are made at a time decides nothing."""
+    rng = np.random.default_rng(2)
+    view = replace(view_of([0] * 90, [0] * 90, 720), prior_a=rng.uniform(0.3, 3, 90), prior_b=rng.uniform(0.3, 3, 90))
+    steps = [replace(view, waves_left=waves) for waves in (3, 1)]
+    whole = [Neyman().next_wave(step, RNG) for step in steps]
+    monkeypatch.setattr("rollwise.solver.prompts.MOST_CELLS", 20_000)
+    for step, wave in zip(steps, whole, strict=True):
+        np.testing.assert_array_equal(Neyman().next_wave(step, RNG), wave)

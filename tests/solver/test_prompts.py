@@ -40,7 +40,7 @@ def test_terms_lie_by_number_of_rollouts():
     terms = terms_by_total(utility, 5)
     assert terms.shape == (1, 6, 6)
     assert terms[0, 5, 2] == pytest.approx(utility.value([2], [3]))
-    tables = PromptTables("mine", lambda n: np.arange(2)[:, None, None] * np.ones((2, n + 1, n + 1)))
+    tables = PromptTables("mine", lambda n, kinds: kinds[:, None, None] * np.ones((n + 1, n + 1)), 2)
     np.testing.assert_array_equal(terms_by_total(tables, 3)[:, 3, 1], [0.0, 1.0])
 
 
@@ -51,7 +51,10 @@ def test_terms_lie_by_number_of_rollouts():
         (lambda: PromptStates.of(0.0, 1.0, 4), "positive"),
         (lambda: PromptStates.of(1.0, np.nan, 4), "positive"),
         (lambda: PromptStates.of(1.0, 1.0, -1), "0 or more"),
-        (lambda: terms_by_total(PromptTables("bad", lambda n: np.full((1, n + 1, n + 1), np.nan)), 3), "finite"),
+        (
+            lambda: terms_by_total(PromptTables("bad", lambda n, kinds: np.full((1, n + 1, n + 1), np.nan), 1), 3),
+            "finite",
+        ),
     ],
 )
 def test_mistakes_are_named(call, words):

@@ -131,7 +131,7 @@ def test_prompts_do_not_feel_who_is_computed_beside_them():
 
 def test_prompts_may_have_terms_of_their_own():
     utilities = [get_utility("sum_variance"), get_utility("sum_max_reward")]
-    tables = PromptTables("both", lambda n: np.stack([utility.table(n) for utility in utilities]))
+    tables = PromptTables("both", lambda n, kinds: np.stack([utilities[k].table(n) for k in kinds]), 2)
     both = PromptStates.of(1.0, 1.0, 12, table=[0, 1])
     sizes, one = np.arange(13), PromptStates.of(1.0, 1.0, 12)
     found = value_waves(both, terms_by_total(tables, 12), sizes, 3, 0.01).worth

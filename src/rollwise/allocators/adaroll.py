@@ -14,7 +14,7 @@ import numpy as np
 
 from rollwise.allocators.base import room, wave_size
 from rollwise.allocators.blocks import split_budget, split_slots, total_by_block
-from rollwise.allocators.priced import plan_view, serve_next, size_of_wave
+from rollwise.allocators.priced import check_reach, plan_view, serve_next, size_of_wave
 from rollwise.solver.closed import closed_rule, fill_closed
 from rollwise.solver.minimum import stand_in
 from rollwise.solver.states import count_states
@@ -93,6 +93,8 @@ class AdaRoll:
         check_bounds(view, need, space)
         if view.budget_left == 0:
             return np.zeros(view.size, dtype=np.int64)
+        if not (self.sequential and self._rule is not None):
+            check_reach(view, need, space)
         if self.token_budget is not None:
             return plan_view(stand_in(self.utility), view, need, space, self.token_budget)
         if self._rule is not None and (self.sequential or not self._in_waves_priced):

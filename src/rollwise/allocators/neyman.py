@@ -47,10 +47,10 @@ class Neyman:
         kinds, table = np.unique(np.stack([view.prior_a, view.prior_b, weight]), axis=1, return_inverse=True)
         a, b, w = kinds
 
-        def tables(n: int) -> FloatArray:
-            return objective_table(a, b, w, max(n, self.least), self.least)[:, : n + 1, : n + 1]
+        def tables(n: int, some: IntArray) -> FloatArray:
+            return objective_table(a[some], b[some], w[some], max(n, self.least), self.least)[:, : n + 1, : n + 1]
 
-        utility = PromptTables("neyman", tables)
+        utility = PromptTables("neyman", tables, a.size)
         return plan_view(utility, view, need, space, table=table.reshape(-1))
 
     def metrics(self) -> dict[str, float]:

@@ -26,13 +26,11 @@ MOST_PER_PROMPT = 1024
 """Rollouts of one prompt a plan reaches to, whatever `n_max` allows: tables of h and of chances grow with its square."""
 
 
-def prompt_states(
-    view: StepView, need: IntArray, space: IntArray, *, costs: bool = False, table: IntArray | None = None
-) -> PromptStates:
-    """The view's prompts with `need` rollouts already started; `space` (B,) is what each may take in all.
+def check_reach(view: StepView, need: IntArray, space: IntArray) -> IntArray:
+    """(B,) what each prompt may take beyond `need`, within `space` and `MOST_PER_PROMPT`.
 
     Raises:
-        RollwiseError: the budget does not fit into `MOST_PER_PROMPT` rollouts a prompt.
+        RollwiseError: the budget does not fit.
     """
     reach = np.maximum(MOST_PER_PROMPT - view.successes - view.failures - view.pending - need, 0)
     room = np.minimum(space - need, reach)
@@ -41,6 +39,18 @@ def prompt_states(
             f"budget: {view.budget} rollouts for {view.size} prompts; plans reach to {MOST_PER_PROMPT} a prompt, so give "
             f"at most {MOST_PER_PROMPT * view.size}, or allocator uniform"
         )
+    return room
+
+
+def prompt_states(
+    view: StepView, need: IntArray, space: IntArray, *, costs: bool = False, table: IntArray | None = None
+) -> PromptStates:
+    """The view's prompts with `need` rollouts already started; `space` (B,) is what each may take in all.
+
+    Raises:
+        RollwiseError: the budget does not fit into `MOST_PER_PROMPT` rollouts a prompt.
+    """
+    room = check_reach(view, need, space)
     cost = np.ones((view.size, 2))
     if costs:
         by_outcome = view.outcome_cost

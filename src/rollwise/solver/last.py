@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from rollwise.solver.jit import compile_kernel
-from rollwise.solver.prompts import PromptStates, Terms, terms_by_total
+from rollwise.solver.prompts import PromptStates, Terms, own_terms, parts
 from rollwise.types import FloatArray, IntArray, RollwiseError
 
 HORIZON = 64
@@ -57,20 +57,21 @@ def fill_last(
 
 def expected_terms(utility: Terms, prompts: PromptStates, limit: int) -> FloatArray:
     """[P, limit+1] E[h] once what is running and k more rollouts are back; -inf beyond the room."""
-    room = np.minimum(prompts.room, limit)
-    terms = terms_by_total(utility, int((prompts.successes + prompts.failures + prompts.pending + room).max()))
+    top = int((prompts.successes + prompts.failures + prompts.pending + np.minimum(prompts.room, limit)).max())
     hopes = np.full((prompts.size, limit + 1), -np.inf)
-    _expect(
-        prompts.a + prompts.successes,
-        prompts.b + prompts.failures,
-        prompts.successes,
-        prompts.failures,
-        prompts.pending,
-        room,
-        prompts.table,
-        np.ascontiguousarray(terms.transpose(0, 2, 1)),
-        hopes,
-    )
+    for part in parts(utility, prompts, top):
+        some, terms = own_terms(utility, prompts.take(part), top)
+        _expect(
+            some.a + some.successes,
+            some.b + some.failures,
+            some.successes,
+            some.failures,
+            some.pending,
+            np.minimum(some.room, limit),
+            some.table,
+            np.ascontiguousarray(terms.transpose(0, 2, 1)),
+            hopes[part],
+        )
     return hopes
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from rollwise.solver.dual import Price
 from rollwise.solver.last import HORIZON, fill_last
 from rollwise.solver.prices import check_room, check_sum, price_range
-from rollwise.solver.prompts import PromptStates, Terms, terms_by_total
+from rollwise.solver.prompts import PromptStates, Terms, own_terms, parts
 from rollwise.solver.waves import FirstWave, price_waves, value_waves
 from rollwise.types import FloatArray, IntArray
 
@@ -111,8 +111,9 @@ def size_wave(
         return budget
     if prompts.grouped()[0].size <= SAMPLE:
         return int(plan_wave(utility, prompts, budget, waves, quantum=quantum, committed=committed).sum())
-    sizes, terms, waves = *_arrange(utility, prompts, budget), min(waves, MOST_WAVES)
-    sample = prompts.take(_strata(prompts))
+    sizes, top = _reach(prompts, budget)
+    waves = min(waves, MOST_WAVES)
+    sample, terms = own_terms(utility, prompts.take(_strata(prompts)), top)
     sizes, lam = _price_sample(sample, prompts.size, terms, sizes, waves, limits.cost)
     given = sizes[value_waves(sample, terms, sizes, waves, lam, spend=False).best()]
     if not given.any() and not prompts.pending.any():
@@ -143,30 +144,42 @@ def wave_sizes(prompts: PromptStates, budget: int) -> IntArray:
 
 def _price_wave(utility: Terms, prompts: PromptStates, waves: int, limits: _Limits, paid: IntArray) -> IntArray | None:
     """(P,) each prompt's best k at the price of the budget, in whole quanta; None where all is to be spent now."""
-    sizes, terms = _arrange(utility, prompts, limits.rollouts)
-    steepest = price_range(terms, prompts)
-    least = _LEAST * steepest
+    sizes, top = _reach(prompts, limits.rollouts)
     first, group, counts = prompts.grouped()
     groups = prompts.take(first)
     if groups.size <= SAMPLE:
-        price = price_waves(groups, counts, terms, sizes, waves, limits.cost, least, steepest)
+        groups, terms = own_terms(utility, groups, top)
+        steepest = price_range(terms, prompts)
+        price = price_waves(groups, counts, terms, sizes, waves, limits.cost, _LEAST * steepest, steepest)
         wave = value_waves(groups, terms, sizes, waves, price.high)
         more = value_waves(groups, terms, sizes, waves, price.low)
         given = _mix(wave, more, group, limits.cost, paid)
     else:
-        sizes, lam = _price_sample(prompts.take(_strata(prompts)), prompts.size, terms, sizes, waves, limits.cost)
-        wave = value_waves(groups, terms, sizes, waves, lam, spend=False)
+        sample, terms = own_terms(utility, prompts.take(_strata(prompts)), top)
+        sizes, lam = _price_sample(sample, prompts.size, terms, sizes, waves, limits.cost)
+        wave = _value_parts(utility, groups, top, sizes, waves, lam)
         given = sizes[wave.best()][group]
     if not given.any() and not prompts.pending.any():
         return None
     return _round(given, wave, group, prompts.room, limits)
 
 
-def _arrange(utility: Terms, prompts: PromptStates, budget: int) -> tuple[IntArray, FloatArray]:
-    """[K] sizes to be considered and h over (n, s) as far as they reach."""
+def _reach(prompts: PromptStates, budget: int) -> tuple[IntArray, int]:
+    """[K] sizes to be considered, and the most outcomes a prompt can end with by them."""
     sizes = wave_sizes(prompts, budget)
     seen = prompts.successes + prompts.failures + prompts.pending
-    return sizes, terms_by_total(utility, int((seen + np.minimum(prompts.room, sizes[-1])).max()))
+    return sizes, int((seen + np.minimum(prompts.room, sizes[-1])).max())
+
+
+def _value_parts(
+    utility: Terms, prompts: PromptStates, top: int, sizes: IntArray, waves: int, lam: float
+) -> FirstWave:
+    """`value_waves` with tables of h made for a part of the prompts at a time."""
+    waves_of = [
+        value_waves(*own_terms(utility, prompts.take(part), top), sizes, waves, lam, spend=False)
+        for part in parts(utility, prompts, top)
+    ]
+    return FirstWave(sizes, np.concatenate([x.worth for x in waves_of]), np.concatenate([x.spend for x in waves_of]))
 
 
 def _whole(wanted: float, limits: _Limits) -> int:

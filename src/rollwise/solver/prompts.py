@@ -88,7 +88,7 @@ class PromptStates:
         flat = np.full(self.size, cost)
         return replace(self, cost_success=flat, cost_failure=flat)
 
-    def take(self, places: NDArray) -> PromptStates:
+    def take(self, places: NDArray | slice) -> PromptStates:
         """The prompts at these places."""
         return PromptStates(*(getattr(self, field.name)[places] for field in fields(self)))
 
@@ -131,13 +131,18 @@ def _are_alike(rows, first, group):  # type: ignore[no-untyped-def]
 class PromptTables:
     """A sum whose term differs between prompts, such as one that depends on their beliefs or weights.
 
-    `make(n)` gives [T, n+1, n+1] h over (s, f) for each of T kinds of prompt; `PromptStates.table` says whose is which.
+    `make(n, kinds)` gives [T, n+1, n+1] h over (s, f) for T of the `count` kinds of prompt there are;
+    `PromptStates.table` says whose is which. Only what is in use is made, a part of a large step at a time.
     """
 
     name: str
-    make: Callable[[int], FloatArray]
+    make: Callable[[int, IntArray], FloatArray]
+    count: int
     kind: Kind = "sum"
 
+
+MOST_CELLS = 4_000_000
+"""Numbers in the tables made at a time, where prompts have tables of their own; making them takes six times as much."""
 
 _KEPT = 160
 """Largest n of tables kept, 200 kB each: steps ask for the same few again and again."""
@@ -154,7 +159,21 @@ def terms_by_total(utility: Terms, top: int) -> FloatArray:
     """
     if isinstance(utility, Utility):
         return _shared_terms(utility, top) if top <= _KEPT else _arrange(utility.name, utility.table(top)[None])
-    return _arrange(utility.name, utility.make(top))
+    return _arrange(utility.name, utility.make(top, np.arange(utility.count)))
+
+
+def own_terms(utility: Terms, prompts: PromptStates, top: int) -> tuple[PromptStates, FloatArray]:
+    """The prompts, and `terms_by_total` of the tables they use alone, `PromptStates.table` numbered to fit."""
+    if isinstance(utility, Utility):
+        return prompts, terms_by_total(utility, top)
+    kinds, table = np.unique(prompts.table, return_inverse=True)
+    return replace(prompts, table=table.reshape(-1)), _arrange(utility.name, utility.make(top, kinds))
+
+
+def parts(utility: Terms, prompts: PromptStates, top: int) -> list[slice]:
+    """Prompts that are worked on together: all, or where tables differ as many as `MOST_CELLS` holds tables of."""
+    step = prompts.size if isinstance(utility, Utility) else max(1, MOST_CELLS // (top + 1) ** 2)
+    return [slice(low, low + step) for low in range(0, prompts.size, step)]
 
 
 @lru_cache(maxsize=64)

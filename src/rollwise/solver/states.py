@@ -87,6 +87,11 @@ def build_space(prompts: int, budget: int, cap: int, folded: bool) -> StateSpace
 @lru_cache(maxsize=256)
 def count_states(prompts: int, budget: int, cap: int, folded: bool, at_most: float = float("inf")) -> float:
     """Canonical states of all layers, without building them; stops at the first count found above `at_most`."""
+    if at_most < float("inf") and budget > 1:
+        # Half the budget has fewer, so a hopeless one is known before an array of its length is made.
+        fewer = count_states(prompts, budget // 2, cap, folded, at_most)
+        if fewer > at_most:
+            return fewer
     ceiling = 1e60
     ways = np.zeros((prompts + 1, budget + 1))
     ways[:, 0] = 1.0
