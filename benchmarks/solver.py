@@ -13,18 +13,17 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import resource
 import subprocess
 import sys
 import time
-from functools import cache
-from importlib import metadata
-from itertools import combinations
+from dataclasses import replace
 from math import comb
 from pathlib import Path
 
 import numpy as np
+from machine import describe
+from plain_tables import by_dictionary, by_numpy
 
 from rollwise.utilities import UTILITIES
 
@@ -39,6 +38,8 @@ CASES = (
     ("exact", 4, 32),
     ("exact", 5, 40),
     ("exact", 6, 48),
+    ("unfolded", 3, 24),
+    ("unfolded", 4, 32),
 )
 LOOK_UPS = (1, 16, 1024)
 """Blocks whose decision is looked up in one call."""
@@ -47,73 +48,7 @@ SHARES = ((4, 32), (5, 40), (6, 48))
 INDEX_PROMPTS, INDEX_PER_PROMPT, INDEX_ROLLOUTS = 256, (1, 2, 4, 8, 16), 2**18
 SIZES = (128, 256, 512, 1024, 2048, 4096)
 PER_PROMPT, WAVES, STEPS = 8, 4, 9
-
-
-def variance(s, f):
-    n = np.maximum(s + f, 1)
-    return s * f / (n * n)
-
-
-def by_numpy(prompts: int, budget: int) -> tuple[float, int]:
-    """All ordered states of a layer as rows of 2B counts, next layers found by their rank."""
-    depth, value, states = 2 * prompts, None, 0
-    binomials = np.array([[comb(n, k) for k in range(depth + 1)] for n in range(budget + depth + 2)])
-    for t in range(budget, -1, -1):
-        rows = _layer(t, depth)
-        states += len(rows)
-        s, f = rows[:, ::2].astype(np.int64), rows[:, 1::2].astype(np.int64)
-        if value is None:
-            value = variance(s, f).sum(axis=1)
-            continue
-        best = np.full(len(rows), -np.inf)
-        for i in range(prompts):
-            mean = (1 + s[:, i]) / (2 + s[:, i] + f[:, i])
-            moved = []
-            for column in (2 * i, 2 * i + 1):
-                rows[:, column] += 1
-                moved.append(value[_rank(rows, t + 1, binomials)])
-                rows[:, column] -= 1
-            best = np.maximum(best, mean * moved[0] + (1 - mean) * moved[1])
-        value = best
-    return float(value[0]), states
-
-
-def _layer(total: int, depth: int) -> np.ndarray:
-    """[C(t + d - 1, d - 1), d] all counts that sum to `total`, in lexicographic order."""
-    size = comb(total + depth - 1, depth - 1)
-    bars = np.fromiter(
-        (bar for row in combinations(range(total + depth - 1), depth - 1) for bar in row), np.int16, size * (depth - 1)
-    ).reshape(size, depth - 1)
-    ends = np.full((size, 1), total + depth - 1, dtype=np.int16)
-    return np.diff(bars, axis=1, prepend=np.int16(-1), append=ends) - np.int16(1)
-
-
-def _rank(rows: np.ndarray, total: int, binomials: np.ndarray) -> np.ndarray:
-    depth = rows.shape[1]
-    rank, left = np.zeros(len(rows), dtype=np.int64), np.full(len(rows), total)
-    for i in range(depth - 1):
-        rest = depth - 1 - i
-        rank += binomials[left + rest, rest] - binomials[left - rows[:, i] + rest, rest]
-        left = left - rows[:, i]
-    return rank
-
-
-def by_dictionary(prompts: int, budget: int) -> tuple[float, int]:
-    """The recursion as it is written, every state met kept in a dictionary."""
-
-    @cache
-    def value(state: tuple[tuple[int, int], ...], left: int) -> float:
-        if left == 0:
-            return sum(s * f / max(s + f, 1) ** 2 for s, f in state)
-        best = 0.0
-        for i, (s, f) in enumerate(state):
-            mean = (1 + s) / (2 + s + f)
-            up, down = (*state[:i], (s + 1, f), *state[i + 1 :]), (*state[:i], (s, f + 1), *state[i + 1 :])
-            best = max(best, mean * value(up, left - 1) + (1 - mean) * value(down, left - 1))
-        return best
-
-    found = value(((0, 0),) * prompts, budget)
-    return found, value.cache_info().currsize
+NEYMAN = (1024, 100_000)
 
 
 def by_solver(prompts: int, budget: int) -> tuple[float, int]:
@@ -123,7 +58,15 @@ def by_solver(prompts: int, budget: int) -> tuple[float, int]:
     return solved.value, solved.states
 
 
-WAYS = {"numpy": by_numpy, "dictionary": by_dictionary, "exact": by_solver}
+def by_solver_unfolded(prompts: int, budget: int) -> tuple[float, int]:
+    """A utility that tells success from failure, so that states are not folded."""
+    from rollwise.solver import solve
+
+    solved = solve("sum_max_reward", prompts, budget, keep_values=False)
+    return solved.value, solved.states
+
+
+WAYS = {"numpy": by_numpy, "dictionary": by_dictionary, "exact": by_solver, "unfolded": by_solver_unfolded}
 
 
 def run_case(way: str, prompts: int, budget: int) -> dict[str, object]:
@@ -180,8 +123,33 @@ def run_allocation(utility: str, size: int) -> dict[str, object]:
         "least_milliseconds_per_decision": [round(float(x), 1) for x in wall.min(axis=0)],
         "cpu_milliseconds_per_decision": [round(float(x), 1) for x in np.median(cpu, axis=0)],
         "slowest_decision": round(float(medians.max()), 1),
+        "cpu_slowest_decision": round(float(np.median(cpu, axis=0).max()), 1),
         "milliseconds_per_step": round(float(np.median(wall.sum(axis=1))), 1),
         "cpu_milliseconds_per_step": round(float(np.median(cpu.sum(axis=1))), 1),
+    }
+
+
+def run_neyman(size: int) -> dict[str, object]:
+    """Neyman allocation of a step of beliefs that all differ: its first and its last decision, and what they take."""
+    from rollwise.allocators.neyman import Neyman
+    from rollwise.types import UNLIMITED, StepView
+
+    rng, none = np.random.default_rng(0), np.zeros(size, dtype=np.int64)
+    a, b = rng.gamma(2.0, 0.6, (2, size)) + 0.05
+    view = StepView(
+        tuple(map(str, range(size))), a, b, none, none, none, none, none, np.ones(size), none,
+        np.full(size, UNLIMITED), PER_PROMPT * size, WAVES,
+    )  # fmt: skip
+    rule, seconds = Neyman(), []
+    for waves_left in (WAVES, 1):
+        used = time.process_time()
+        rule.next_wave(replace(view, waves_left=waves_left), rng)
+        seconds.append(round(time.process_time() - used, 2))
+    return {
+        "prompts": size,
+        "cpu_seconds_first_decision": seconds[0],
+        "cpu_seconds_last_decision": seconds[1],
+        "peak_memory_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
     }
 
 
@@ -254,23 +222,10 @@ def run_look_up(blocks: int) -> dict[str, object]:
 
 
 def describe_machine() -> dict[str, object]:
-    cpu = next(
-        (
-            line.split(":")[1].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
-            if "model name" in line
-        ),
-        platform.processor(),
-    )
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-    return {
-        "cpu": cpu,
+    return describe() | {
         "cores": len(os.sched_getaffinity(0)),
         "load_average": [round(x, 2) for x in os.getloadavg()],
         "threads": {name: os.environ.get(name) for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS")},
-        "commit": commit,
-        "versions": {name: metadata.version(name) for name in ("rollwise", "numpy", "numba")}
-        | {"python": platform.python_version()},
     }
 
 
@@ -282,7 +237,7 @@ def main() -> None:
     if arguments.case:
         kind, name, *numbers = arguments.case
         runs = {"table": run_case, "allocation": run_allocation, "share": run_share, "index": run_index}
-        runs["look_up"] = run_look_up
+        runs |= {"look_up": run_look_up, "neyman": run_neyman}
         values = [name, *map(int, numbers)] if kind in ("table", "allocation") else map(int, (name, *numbers))
         print(json.dumps(runs[kind](*values)))
         return
@@ -300,6 +255,7 @@ def main() -> None:
         for utility in (UTILITY, *sorted(set(UTILITIES) - {UTILITY}))
         for size in (SIZES if utility == UTILITY else (128, 1024, 4096))
     ]
+    result["neyman"] = [start("neyman", size) for size in NEYMAN]
     result["look_up"] = [start("look_up", blocks) for blocks in LOOK_UPS]
     result["min_variance_rule"] = [start("share", *case) for case in SHARES]
     result["index_policy"] = [start("index", per_prompt) for per_prompt in INDEX_PER_PROMPT]
