@@ -18,7 +18,6 @@ from typing import Annotated, Any
 
 import typer
 
-from rollwise.cli import train_flags
 from rollwise.cli.output import AsJson, results_alone, show, show_tables
 from rollwise.types import RollwiseError
 
@@ -105,149 +104,6 @@ def interrupt(*signal_and_frame: object) -> None:
     raise KeyboardInterrupt
 
 
-app.command("train", context_settings=train_flags.OPEN)(train_flags.train)
-
-
-@app.command()
-def solve(
-    utility: Annotated[str, typer.Option(help="min_variance, sum_variance, ...")] = "min_variance",
-    prompts: Annotated[int, typer.Option(help="B, prompts of a step.")] = 4,
-    budget: Annotated[int, typer.Option(help="N, rollouts of a step.")] = 32,
-    method: Annotated[str, typer.Option(help="exact, index (one at a time, any size) or waves.")] = "exact",
-    waves: Annotated[int | None, typer.Option(help="R, decisions to spend the budget in (waves; default 4).")] = None,
-    max_per_prompt: Annotated[
-        int | None, typer.Option(help="Most rollouts of one prompt (default: exact none, else 64).")
-    ] = None,
-    advantage_form: Annotated[str, typer.Option(help="raw or normalised.")] = "raw",
-    prior: Annotated[str, typer.Option(help="Beta prior a,b.")] = "1,1",
-    save: Annotated[Path | None, typer.Option(help="Write the solved table, or the table of indices, there.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """What a step's allocation is worth, beside uniform and a bound that no allocation beats."""
-    from rollwise.beliefs import parse_prior
-    from rollwise.cli import solve as command
-    from rollwise.cli.solve_lines import lines
-
-    result = command.run(
-        utility=utility,
-        prompts=prompts,
-        budget=budget,
-        method=method,
-        waves=waves,
-        max_per_prompt=max_per_prompt,
-        advantage_form=advantage_form,
-        prior=parse_prior(prior),
-        save=save,
-    )
-    show(lines(result), result, as_json)
-
-
-@app.command()
-def plan(
-    rates: Annotated[str | None, typer.Option(help="Pass rates: 0:0.3,0.5:0.7 (rate:share), or a JSON file.")] = None,
-    counts: Annotated[Path | None, typer.Option(help="JSONL file of successes and trials, one prompt a line.")] = None,
-    prior: Annotated[str | None, typer.Option(help="The population as a Beta a,b; 1,1 if nothing is given.")] = None,
-    visit: Annotated[int, typer.Option(help="Which visit of a --counts file that has several; -1 the last.")] = 0,
-    prompts: Annotated[int, typer.Option(help="B, prompts of a step.")] = 32,
-    rollouts: Annotated[int, typer.Option(help="G, rollouts per prompt; the step spends B x G.")] = 8,
-    method: Annotated[
-        list[str] | None, typer.Option(help="uniform, a utility of adaroll, or an allocator; several times.")
-    ] = None,
-    objective: Annotated[
-        str, typer.Option(help="none, mean, log, pass@k (such as pass@4) or module:function.")
-    ] = "none",
-    advantage: Annotated[str, typer.Option(help="Estimator that w(p) is for.")] = "dr_grpo",
-    belief: Annotated[
-        str, typer.Option(help="Beta the methods open with, a,b, or 'pool' for the fitted one.")
-    ] = "1,1",
-    waves: Annotated[int, typer.Option(help="Decisions per step.")] = 4,
-    n_min: Annotated[int, typer.Option(help="Fewest rollouts per prompt.")] = 2,
-    draws: Annotated[int | None, typer.Option(help="Simulated steps; default as many as make 2,000 prompts.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the simulation.")] = 0,
-    picture: Annotated[Path | None, typer.Option(help="PNG file to write.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Before any GPU time: dead and informative shares, allocation, weight curves and what allocation can save."""
-    from rollwise.cli import plan as command
-    from rollwise.cli.plan_tables import tables
-
-    result = command.run(
-        rates=rates,
-        counts=counts,
-        prior=prior,
-        visit=visit,
-        prompts=prompts,
-        rollouts=rollouts,
-        methods=method or command.METHODS,
-        objective=objective,
-        advantage=advantage,
-        belief=belief,
-        waves=waves,
-        n_min=n_min,
-        draws=draws,
-        seed=seed,
-        picture=picture,
-    )
-    if as_json:
-        show([], result, True)
-    else:
-        show_tables(tables(result))
-
-
-@app.command()
-def lab(
-    task: Annotated[
-        list[str] | None, typer.Option(help="chains, division, sort, rewrite, brackets, ...; several times.")
-    ] = None,
-    methods: Annotated[
-        str, typer.Option(help="Comma-separated: uniform, adaroll:UTILITY; settings as NAME@key=value.")
-    ] = "uniform,adaroll:min_variance",
-    every: Annotated[list[str] | None, typer.Option("--set", help="A setting of every method: key=value.")] = None,
-    seeds: Annotated[str, typer.Option(help="How many, or a range such as 10-19.")] = "5",
-    steps: Annotated[int, typer.Option(help="Steps of B x G rollouts.")] = 300,
-    prompts: Annotated[int, typer.Option(help="B, prompts of a step.")] = 32,
-    rollouts: Annotated[int, typer.Option(help="G, rollouts per prompt.")] = 8,
-    until: Annotated[str, typer.Option(help="rollouts, steps or tokens: what ends a run.")] = "rollouts",
-    tokens: Annotated[int | None, typer.Option(help="Tokens a step, where a run ends by tokens.")] = None,
-    pool: Annotated[str, typer.Option(help="even, or skewed: most groups dead.")] = "even",
-    pool_size: Annotated[int, typer.Option(help="Problems of the pool.")] = 1024,
-    size: Annotated[str, typer.Option(help="tiny (0.1M parameters) or small (0.8M).")] = "tiny",
-    target: Annotated[float, typer.Option(help="Accuracy at which the warm-up stops.")] = 0.4,
-    evaluate_every: Annotated[int, typer.Option(help="Steps between evaluations.")] = 25,
-    baseline: Annotated[str | None, typer.Option(help="Method the others are compared to.")] = None,
-    jobs: Annotated[int | None, typer.Option(help="Processes; default one per core.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of the results; resumes. Default below runs/lab.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Methods on a language model that trains in seconds, seed by seed, at equal rollouts."""
-    from rollwise.cli import lab as command
-
-    result = command.run(
-        tasks=task or ["chains"],
-        methods=methods,
-        every=every or (),
-        seeds=seeds,
-        steps=steps,
-        prompts=prompts,
-        rollouts=rollouts,
-        until=until,
-        tokens=tokens,
-        pool=pool,
-        pool_size=pool_size,
-        size=size,
-        target=target,
-        evaluate_every=evaluate_every,
-        baseline=baseline,
-        jobs=jobs,
-        out=out,
-    )
-    if as_json:
-        show([], result, True)
-    else:
-        show_tables(command.table(result))
-
-
-@app.command()
 def report(
     run_folder: Annotated[
         Path, typer.Argument(help="A folder that `rollwise train` wrote, or the start of its name: the latest.")
@@ -270,7 +126,6 @@ def report(
     show([*lines, f"report: {page}"], {"run": str(run), "report": page}, as_json)
 
 
-@app.command()
 def doctor(as_json: AsJson = False) -> None:
     """What is installed, whether the trainer's hooks fit, and why an adapter cannot be used."""
     from rollwise.cli.doctor import examine
@@ -290,13 +145,28 @@ def doctor(as_json: AsJson = False) -> None:
 
 
 def add_commands() -> None:
-    """Commands whose flags stand in modules of their own."""
-    from rollwise.cli import analyze_flags, evaluate_flags, methods_flags, simulate_flags
+    """The commands in the order of the help; the flags of most stand in modules of their own."""
+    from rollwise.cli import (
+        analyze_flags,
+        evaluate_flags,
+        lab_flags,
+        methods_flags,
+        plan_flags,
+        simulate_flags,
+        solve_flags,
+        train_flags,
+    )
 
+    app.command("train", context_settings=train_flags.OPEN)(train_flags.train)
+    app.command("report")(report)
     app.command("evaluate")(evaluate_flags.evaluate)
     app.command("methods")(methods_flags.methods)
+    app.command("plan")(plan_flags.plan)
+    app.command("solve")(solve_flags.solve)
     app.command("simulate")(simulate_flags.simulate)
+    app.command("lab")(lab_flags.lab)
     app.add_typer(analyze_flags.app, name="analyze")
+    app.command("doctor")(doctor)
 
 
 add_commands()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,15 @@ def has_relative_positions(config: Any) -> bool:
     text = config.get_text_config()
     signs = ("rope_parameters", "rope_theta", "rope_scaling", "rotary_dim", "rotary_pct", "alibi")
     return any(getattr(text, sign, None) for sign in signs) or not hasattr(text, "max_position_embeddings")
+
+
+def check_positions(needs: Collection[str], config: Any) -> None:
+    """Raise `RollwiseError` where curators that let rollouts train again meet a model with absolute positions."""
+    if "payload" in needs and not has_relative_positions(config):
+        raise RollwiseError(
+            "curators: rollouts that train again need a model whose scores do not depend on padding; this one has "
+            "absolute positions"
+        )
 
 
 def rehearse(rule: Allocator, prompts: int, budget: int, args: RollwiseGRPOConfig) -> None:

@@ -40,7 +40,7 @@ from rollwise.integrations.trl.settings import check_same_on_all, settings_of
 from rollwise.integrations.trl.startup import (
     check_arguments,
     check_batch,
-    has_relative_positions,
+    check_positions,
     rehearse,
     small_step_warning,
     summary_lines,
@@ -49,7 +49,7 @@ from rollwise.integrations.trl.stop import StopWhenDone
 from rollwise.integrations.trl.votes import agreement, answer_reader, outcome_reader, write_agreement
 from rollwise.ledger import Ledger
 from rollwise.step import Step
-from rollwise.types import RollwiseError, StepRecord
+from rollwise.types import StepRecord
 
 
 class RollwiseGRPOTrainer(WaveTrainer):
@@ -128,11 +128,7 @@ class RollwiseGRPOTrainer(WaveTrainer):
             warning = small_step_warning(self._rule, self._prompts, self._budget)
             lines = [*summary_lines(args, self._rule, outcomes.source), *summary(self._choice), *warning]
             print("\n".join([*lines, *(f"rollwise: warning: {note}" for note in self.notes)]), flush=True)
-        if "payload" in self._choice.needs and not has_relative_positions(self.model.config):
-            raise RollwiseError(
-                "curators: rollouts that train again need a model whose scores do not depend on padding; this one has "
-                "absolute positions"
-            )
+        check_positions(self._choice.needs, self.model.config)
         self.add_callback(StopWhenDone(self))
 
     # -- the overridden methods -------------------------------------------------------------------------------------
