@@ -1,7 +1,8 @@
 """A server that speaks the OpenAI protocol: `python openai_server.py FOLDER [DELAY]`.
 
 It writes its port to FOLDER/port and every request to FOLDER/requests.jsonl. A prompt "a+b?" is answered rightly or
-wrongly by a hash of prompt and seed (`is_right`); the words "busy", "refuse" and "nonsense" in a prompt do as they say.
+wrongly by a hash of prompt and seed (`is_right`); "busy", "refuse", "nonsense", "list", "page", "short" (a reply cut off)
+and "silent" in a prompt do as they say.
 """
 
 from __future__ import annotations
@@ -52,6 +53,12 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(503, {"error": "busy"})
         if "refuse" in prompt:
             return self.answer(400, {"error": "max_tokens\nis too large"})
+        if "silent" in prompt:
+            time.sleep(600)
+        if "list" in prompt:
+            return self.answer(200, [1, 2])
+        if "page" in prompt or "short" in prompt:
+            return self.write(200, b"<html>proxy</html>", missing=9_000 if "short" in prompt else 0)
         if "nonsense" in prompt:
             return self.answer(200, {"choices": []})
         text = reply(prompt, body["seed"], body["temperature"])
@@ -59,9 +66,11 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(200, {"choices": [content | {"finish_reason": "stop"}], "usage": {"completion_tokens": 7}})
 
     def answer(self, status: int, data: object) -> None:
-        text = json.dumps(data).encode()
+        self.write(status, json.dumps(data).encode())
+
+    def write(self, status: int, text: bytes, missing: int = 0) -> None:
         self.send_response(status)
-        self.send_header("Content-Length", str(len(text)))
+        self.send_header("Content-Length", str(len(text) + missing))
         self.end_headers()
         self.wfile.write(text)
 

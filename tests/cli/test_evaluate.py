@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -23,7 +24,8 @@ from rollwise.cli.evaluate import default_ks, evaluate, read_data
 from rollwise.cli.evaluate_loop import EvaluateConfig, Item, judged, plan_batches
 from rollwise.cli.evaluate_store import EvaluationStore
 from rollwise.tasks.datasets import DataSpec
-from rollwise.tasks.generation import Completion, Endpoint, Sampling
+from rollwise.tasks.endpoint import Endpoint
+from rollwise.tasks.generation import Completion, Sampling
 from rollwise.tasks.verdict import Verdict
 from rollwise.types import Outcome, RollwiseError
 
@@ -176,6 +178,37 @@ def test_an_endpoint_that_is_busy_is_asked_again_and_one_that_refuses_is_quoted(
     with pytest.raises(RollwiseError, match="answered without choices"):
         endpoint.complete(["nonsense"], sampling, [1])
     endpoint.close()
+
+
+@pytest.mark.parametrize(
+    ("prompt", "said"),
+    [
+        ("list", "no JSON object but '[1, 2]'"),
+        ("page", "no JSON object but '<html>proxy</html>'"),
+        ("short", "IncompleteRead"),
+        ("silent", "timed out"),
+    ],
+)
+def test_a_reply_that_is_none_is_asked_for_again_and_then_quoted(serve: Serve, prompt: str, said: str) -> None:
+    address, log = serve()
+    endpoint = Endpoint(address, "tiny", timeout=1.0, waits=(0.0,))
+    with pytest.raises(RollwiseError, match=re.escape(said) + ".*; finished work is kept"):
+        endpoint.complete([prompt], Sampling(), [1])
+    assert len(requests(log)) == 2
+    endpoint.close()
+
+
+def test_an_evaluation_that_waits_for_a_silent_server_ends_when_it_is_asked_to(serve: Serve, tmp_path: Path) -> None:
+    address, log = serve()
+    data = tmp_path / "silent.jsonl"
+    data.write_text(json.dumps({"prompt": "silent", "answer": "1"}) + "\n")
+    flags = ["--model", "tiny", "--endpoint", address, "--data", str(data), "--verifier", "numeric", "--base"]
+    command = [str(Path(sys.executable).parent / "rollwise"), "evaluate", *flags, "--out", str(tmp_path / "out")]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: process.poll() is not None or (log / "requests.jsonl").exists())
+    process.terminate()
+    assert process.wait(60) == 130
+    assert process.stderr is not None and process.stderr.read().strip().endswith("rollwise: interrupted")
 
 
 def test_a_model_in_this_process_is_measured_and_draws_the_same_again(tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ from rollwise.cli.evaluate_store import EvaluationStore
 from rollwise.cli.switches import refuse_switches
 from rollwise.tasks.catalogue import CATALOGUE
 from rollwise.tasks.datasets import DataSpec, load_rows
-from rollwise.tasks.generation import Endpoint, Generator, LocalModel
+from rollwise.tasks.endpoint import Endpoint
+from rollwise.tasks.generation import Generator, LocalModel
 from rollwise.tasks.verifiers import Verifier, resolve_verifier
 from rollwise.types import RollwiseError
 
@@ -54,6 +55,7 @@ def evaluate(
     by: Sequence[str] = (),
     out: Path | None = None,
     concurrency: int = 16,
+    timeout: float = 600.0,
     progress: bool = True,
 ) -> dict[str, Any]:
     """Run or go on with an evaluation; returns the results, which `results.json` in its folder holds too.
@@ -64,6 +66,7 @@ def evaluate(
         by: columns to break the scores down by, besides those of a named data set.
         out: the folder; default below runs/evaluate, from the settings, so that the same command goes on.
         concurrency: requests to an endpoint at a time.
+        timeout: seconds an endpoint may be silent before it is asked again.
 
     Raises:
         RollwiseError: naming the setting that does not fit.
@@ -86,7 +89,7 @@ def evaluate(
     left = [batch for batch in plan if any(item.key not in store.done for item in batch)]
     found = len(store.done)
     if left:
-        generator = make_generator(config, concurrency)
+        generator = make_generator(config, concurrency, timeout)
         try:
             generate(generator, config, verifier, rows, left, store, progress)
         finally:
@@ -111,10 +114,10 @@ def evaluate(
     return results
 
 
-def make_generator(config: EvaluateConfig, concurrency: int) -> Generator:
+def make_generator(config: EvaluateConfig, concurrency: int, timeout: float) -> Generator:
     """The model or the endpoint."""
     if config.endpoint is not None:
-        return Endpoint(config.endpoint, config.model, concurrency=concurrency)
+        return Endpoint(config.endpoint, config.model, concurrency=concurrency, timeout=timeout)
     return LocalModel(config.model, gguf_file=config.gguf_file, dtype=config.dtype)
 
 

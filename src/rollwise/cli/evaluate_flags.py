@@ -42,6 +42,9 @@ def evaluate(
     dtype: Annotated[str, typer.Option(help="auto, float32, bfloat16 or float16.")] = "auto",
     gguf_file: Annotated[str | None, typer.Option(help="The file to take of a folder with several.")] = None,
     concurrency: Annotated[int, typer.Option(help="Requests to the endpoint at a time.")] = 16,
+    timeout: Annotated[
+        float, typer.Option(min=0.1, max=86_400.0, help="Seconds the endpoint may be silent before it is asked again.")
+    ] = 600.0,
     out: Annotated[
         Path | None, typer.Option(help="Folder; goes on where it was. Default below runs/evaluate.")
     ] = None,
@@ -72,7 +75,13 @@ def evaluate(
         "seed": seed,
     }
     results = command.evaluate(
-        settings, ks=read_ks(k), by=by or (), out=out, concurrency=concurrency, progress=not as_json
+        settings,
+        ks=read_ks(k),
+        by=by or (),
+        out=out,
+        concurrency=concurrency,
+        timeout=timeout,
+        progress=not as_json,
     )
     show(lines(results), results, as_json)
 
