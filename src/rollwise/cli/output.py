@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, TextIO
@@ -12,6 +13,9 @@ from typing import Annotated, Any, TextIO
 import typer
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output, nothing else.")]
+
+WIDTH = 200
+"""Columns of tables that go to a file or a pipe."""
 
 _results: list[TextIO] = []
 """The stream that results go to while everything else is kept from it."""
@@ -38,7 +42,9 @@ def show_tables(tables: Any, soft_wrap: bool = False) -> None:
     """Print what `rich` can render; it is imported here, since commands of plain lines start faster without it."""
     from rich.console import Console
 
-    Console(highlight=False, soft_wrap=soft_wrap).print(tables)
+    # a file has no width to keep to, and a table that is cut to fit one loses digits
+    wide = not sys.stdout.isatty() and "COLUMNS" not in os.environ
+    Console(highlight=False, soft_wrap=soft_wrap, width=WIDTH if wide else None).print(tables)
 
 
 def finite(value: Any) -> Any:
