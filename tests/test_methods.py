@@ -120,11 +120,56 @@ def test_levers_mix_and_a_new_lever_drops_the_old_ones_settings() -> None:
         ("grpo", {"curator": "pods"}, "did you mean 'curators'"),
         ("pods", {"curator_settings": {"pods": {"keep": 1}}}, "pods keep"),
         ("grpo", {"advantage": "grop"}, "did you mean 'grpo'"),
+        ("reinforce_ada", {"curators": "pods"}, "pods computes advantages anew .* set advantage: dr_grpo"),
+        ("pods", {"advantage": "global_baseline"}, "pods computes advantages anew"),
+        ("ar3po", {"advantage": "global_baseline"}, "reuse computes advantages anew"),
+        ("grpo", {"selector_settings": {"foo": 5}}, "selector_settings: foo would have no effect"),
+        ("replay", {"curator_settings": {"pods": {}}}, "pods is no curator of this run .valid: replay"),
+        ("replay", {"curator_settings": {"replai": {}}}, "did you mean 'replay'"),
     ],
 )
 def test_impossible_mixes_are_refused_with_the_reason(name: str, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(RollwiseError, match=message):
         check_method(mix(get_method(name), **changes))
+
+
+@pytest.mark.parametrize("name", [name for name, method in PRESETS.items() if method.allocator_settings])
+def test_one_setting_of_a_presets_rule_leaves_the_others(name: str) -> None:
+    published = expand({"preset": name})
+    own = expand({"preset": name, "allocator_settings": {"extra": 4}})
+    assert own == published | {"allocator_settings": published.get("allocator_settings", {}) | {"extra": 4}}
+    mixed = mix(get_method(name), allocator_settings={"extra": 4})
+    assert mixed.allocator_settings == PRESETS[name].allocator_settings | {"extra": 4}
+    replaced = expand({"preset": name, "allocator": "ar3po", "allocator_settings": {"first": 4}})
+    assert replaced["allocator_settings"] == {"first": 4}
+
+
+@pytest.mark.parametrize("name", [name for name, method in PRESETS.items() if method.curator_settings])
+def test_one_setting_of_a_presets_curator_leaves_the_others_while_it_is_in_use(name: str) -> None:
+    (curator,) = PRESETS[name].curators
+    added = {curator: {"live_by": "outcome", "groups": 3}}
+    given = {"curator_settings": {curator: {"groups": 3}}}
+    assert expand({"preset": name} | given)["curator_settings"] == added
+    assert mix(get_method(name), **given).curator_settings == added
+    further = expand({"preset": name, "curators": f"{curator}/pods", "curator_settings": {"pods": {"share": 0.5}}})
+    assert further["curator_settings"] == {curator: {"live_by": "outcome"}, "pods": {"share": 0.5}}
+    for other in (["pods"], [], None):
+        assert expand({"preset": name, "curators": other})["curator_settings"] == {}
+        assert mix(get_method(name), curators=other).curator_settings == {}
+    assert expand({"preset": name, "curator_settings": {curator: {"live_by": "advantage"}}})["curator_settings"] == {
+        curator: {"live_by": "advantage"}
+    }
+
+
+def test_what_a_user_says_goes_before_what_the_run_knows() -> None:
+    cero = build_selector(mix(get_method("cero"), selector_settings={"steps": 100, "seed": 3}), steps=7, seed=1)
+    assert (cero.steps, cero.seed) == (100, 3)  # type: ignore[union-attr]
+    known = build_selector(get_method("cero"), steps=7, seed=1)
+    assert (known.steps, known.seed) == (7, 1)  # type: ignore[union-attr]
+    (replay,) = build_curators(mix(get_method("replay"), curator_settings={"replay": {"updates": 3}}), updates=2)
+    assert replay.updates == 3  # type: ignore[attr-defined]
+    with pytest.raises(RollwiseError, match="pods has no setting 'name'"):
+        build_curators(mix(get_method("pods"), curator_settings={"pods": {"name": "x"}}))
 
 
 def test_weighing_twice_for_the_same_thing_warns() -> None:

@@ -89,6 +89,16 @@ def test_listed_arms_are_trained_as_listed(tmp_path: Path) -> None:
         ("method: optpo\neval_data: {source: e.jsonl}\n", "rewards: eval_data is measured by one; name it"),
         ("method: optpo\noverlong: {cache: 2}\n", "overlong: under labels: majority only agreement trains"),
         ("method: {preset: optpo, answers: boxd}\n", "method.answers: no 'boxd'; did you mean 'boxed'?"),
+        (
+            "method: {allocator: adaroll, selector_settings: {foo: 5}}\n",
+            "method: selector_settings: foo would have no effect, as no selector is set",
+        ),
+        (
+            "method: {preset: replay, curator_settings: {pods: {share: .5}}}\n",
+            "method: curator_settings: pods is no curator of this run (valid: replay); name it in curators",
+        ),
+        ("method: {answers: boxed}\n", "method: answers: boxed would have no effect, as nothing votes; set labels"),
+        ("arms: [{name: a, selector_settings: {foo: 5}}]\n", "arms.0: selector_settings: foo would have no effect"),
         ("reward_weights: [0]\n", "reward_weights: all are 0, so that nothing trains; give one that is not"),
         ("output: ''\n", "output: no folder has an empty name; give one, or leave it out for runs/"),
         ("output: '  '\n", "output: no folder has an empty name"),
@@ -128,6 +138,19 @@ def test_what_does_not_fit_is_named(tmp_path: Path, text: str, line: str) -> Non
 def test_settings_of_a_lever_are_checked_when_the_file_is_read(tmp_path: Path, method: str, line: str) -> None:
     said = fault(tmp_path, f"{MINIMAL}method: {method}\n")
     assert said.startswith("method.") and "_settings: " in said and line in said
+
+
+def test_answers_are_read_by_the_rule_that_votes_and_not_by_the_uniform_arm_beside_it(tmp_path: Path) -> None:
+    config = read(tmp_path, MINIMAL + "method: {allocator: optpo, answers: boxed}\ncompare_uniform: true\n")
+    assert [(arm.name, arm.answers) for arm in config.planned_arms()] == [("uniform", "marked"), ("optpo", "boxed")]
+
+
+@pytest.mark.parametrize(
+    "given", ["{preset: cero, curators: [live]}", "{preset: dapo, curators: []}", "adaroll", "cero"]
+)
+def test_a_method_reads_back_as_itself(tmp_path: Path, given: str) -> None:
+    config = read(tmp_path, f"{MINIMAL}method: {given}\n")
+    assert read(tmp_path, yaml.safe_dump(config.model_dump(mode="json"))) == config
 
 
 def test_a_number_that_yaml_reads_as_text_is_one_for_a_lever_too(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from rollwise.allocators.base import Allocator
@@ -30,15 +31,16 @@ ADAROLL_ONLY = ("utility", "advantage_form", "sequential", "block_prompts", "tok
 """Settings every trainer passes along; rules that do not take them ignore them."""
 
 
-def get_allocator(name: str, **settings: Any) -> Allocator:
+def get_allocator(name: str, given: Mapping[str, Any] | None = None, /, **settings: Any) -> Allocator:
     """The rule of that name, or a rule of one's own by its address `package.module:Class`.
 
     `settings` are keyword arguments of the rule. Those of `AdaRoll` are ignored by rules that do not take them, so that one
-    set of settings does for all.
+    set of settings does for all. `given` holds further settings, which go before the keywords.
 
     Raises:
         RollwiseError: for an unknown name or setting, or a class that is no rule.
     """
+    settings |= given or {}
     shared = {key: value for key, value in settings.items() if key in ADAROLL_ONLY}
     own = {key: value for key, value in settings.items() if key not in ADAROLL_ONLY}
     rule: Allocator = build_lever("allocator", name, ALLOCATORS, Allocator, own, shared)

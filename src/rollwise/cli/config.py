@@ -95,6 +95,8 @@ class RunConfig(Settings):
             return [chosen]
         levers = dict.fromkeys(("preset", "allocator_settings", "selector", "selector_settings", "curators"))
         shared = self.method.model_dump() | levers | {"curator_settings": None, "allocator": "uniform"}
+        if chosen.labels != "majority":
+            shared.pop("answers")  # read by the rule that votes, which this arm has not
         return [ArmSpec(name="uniform", **shared), chosen]
 
     @model_validator(mode="before")

@@ -6,12 +6,12 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from rollwise.allocators import ALLOCATORS
+from rollwise.allocators import ALLOCATORS, get_allocator
 from rollwise.beliefs import prior_source
 from rollwise.beliefs.source import DISCOUNT
 from rollwise.cli.lever_settings import check_allocator, read_lever_settings
 from rollwise.curators import CURATORS
-from rollwise.methods import expand, split_names
+from rollwise.methods import check_answers, check_used, expand, split_names
 from rollwise.objectives import get_objective
 from rollwise.selectors import SELECTORS
 from rollwise.tasks.answers import read_answers
@@ -106,6 +106,13 @@ class MethodSpec(Settings):
     @classmethod
     def _of_their_curators(cls, given: dict[str, dict[str, Any]] | None) -> dict[str, dict[str, Any]] | None:
         return given and {name: read_lever_settings(name, CURATORS, own) or {} for name, own in given.items()}
+
+    @model_validator(mode="after")
+    def _used(self) -> MethodSpec:
+        check_used(self.selector, self.selector_settings, self.curators or (), self.curator_settings)
+        if self.allocator in ALLOCATORS:
+            check_answers(self.answers, self.labels, get_allocator(self.allocator, self.allocator_settings))
+        return self
 
     @field_validator("answers")
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from rollwise.curators.base import Curated, Curator, keep_all
@@ -20,17 +21,22 @@ CURATORS: dict[str, tuple[str, dict[str, Any]]] = {
 """Curators by name: their class, and the settings the name stands for."""
 
 
-def get_curator(name: str | Curator, *, updates: int = 1, **settings: Any) -> Curator:
+def get_curator(
+    name: str | Curator, given: Mapping[str, Any] | None = None, /, *, updates: int = 1, **settings: Any
+) -> Curator:
     """The curator of that name, of one's own by `package.module:Class`, or the object itself.
 
-    `updates`, the optimizer updates of a step, goes to curators that take it.
+    `updates`, the optimizer updates of a step, goes to curators that take it, unless `given`, settings like the keywords,
+    says otherwise.
 
     Raises:
         RollwiseError: an unknown name or setting, or a class that is no curator.
     """
     if not isinstance(name, str):
         return name
-    found: Curator = build_lever("curator", name, CURATORS, Curator, settings, {"updates": updates})
+    found: Curator = build_lever(
+        "curator", name, CURATORS, Curator, settings | dict(given or {}), {"updates": updates}
+    )
     return found
 
 

@@ -172,13 +172,13 @@ class Arm:
         """A fresh selector for a run of that many steps, or None for shuffled passes."""
         if self.selector is None:
             return None
-        return get_selector(self.selector, steps=steps, seed=seed, **self.lever_settings.get("selector", {}))
+        return get_selector(self.selector, self.lever_settings.get("selector"), steps=steps, seed=seed)
 
     def choose_rows(self) -> tuple[Curator, ...]:
         """Fresh curators, in the order they are applied; settings go to each."""
         settings = self.lever_settings.get("curator", {})
         names = self.curator.split("/") if self.curator else ()
-        return tuple(get_curator(name, updates=self.updates, **settings) for name in names)
+        return tuple(get_curator(name, settings, updates=self.updates) for name in names)
 
     def ascended(self) -> Objective:
         """The objective."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from rollwise.levers import build_lever
@@ -17,17 +18,22 @@ SELECTORS: dict[str, tuple[str, dict[str, Any]]] = {
 """Selectors by name: their class, and the settings the name stands for."""
 
 
-def get_selector(name: str | Selector, *, steps: int = 0, seed: int = 0, **settings: Any) -> Selector:
+def get_selector(
+    name: str | Selector, given: Mapping[str, Any] | None = None, /, *, steps: int = 0, seed: int = 0, **settings: Any
+) -> Selector:
     """The selector of that name, of one's own by `package.module:Class`, or the object itself.
 
-    `steps` (the run's length in full steps) and `seed` go to selectors that take them.
+    `steps` (the run's length in full steps) and `seed` go to selectors that take them, unless `given`, settings like the
+    keywords, says otherwise.
 
     Raises:
         RollwiseError: an unknown name or setting, or a class that is no selector.
     """
     if not isinstance(name, str):
         return name
-    found: Selector = build_lever("selector", name, SELECTORS, Selector, settings, {"steps": steps, "seed": seed})
+    found: Selector = build_lever(
+        "selector", name, SELECTORS, Selector, settings | dict(given or {}), {"steps": steps, "seed": seed}
+    )
     return found
 
 

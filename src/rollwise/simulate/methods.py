@@ -42,13 +42,13 @@ class Method:
     def choose_prompts(self, steps: int, seed: int) -> Selector | None:
         """A fresh selector for a run of that many full steps, or None where prompts come in passes."""
         name = dict(self.levers).get("selector")
-        return None if name is None else get_selector(name, steps=steps, seed=seed, **self._settings("selector"))
+        return None if name is None else get_selector(name, self._settings("selector"), steps=steps, seed=seed)
 
     def choose_rows(self) -> tuple[Curator, ...]:
         """Fresh curators in order; settings go to each."""
         names = split_names(dict(self.levers).get("curator"))
-        curators = tuple(get_curator(name, **self._settings("curator")) for name in names)
-        check_mix(self.choose_prompts(1, 0), curators)
+        curators = tuple(get_curator(name, self._settings("curator")) for name in names)
+        check_mix(self.choose_prompts(1, 0), curators, dict(self.step).get("advantage"))
         return curators
 
     def _settings(self, lever: str) -> dict[str, Any]:

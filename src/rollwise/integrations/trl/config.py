@@ -166,11 +166,11 @@ class RollwiseGRPOConfig(GRPOConfig):
             raise RollwiseError("remove_unused_columns: must be False, or prompts lose their ids")
         get_allocator(
             self.allocator,
+            self.allocator_settings,
             utility=self.utility,
             advantage_form=self.advantage_form,
             sequential=self.sequential,
             block_prompts=self.block_prompts,
-            **(self.allocator_settings or {}),
         )
 
     def _check_prior(self) -> None:

@@ -14,7 +14,7 @@ from rollwise.integrations.trl.config import RollwiseGRPOConfig
 from rollwise.integrations.trl.dataset import INDEX
 from rollwise.integrations.trl.prompts import Prompts
 from rollwise.integrations.trl.rows import Payload
-from rollwise.methods import check_mix, overlaps, split_names
+from rollwise.methods import REGROUPING, check_mix, check_used, overlaps, split_names
 from rollwise.selectors import Selector, get_selector
 from rollwise.selectors.passes import Passes
 from rollwise.types import RollwiseError, StepRecord
@@ -40,8 +40,9 @@ class Levers:
         updates = max(1, every // args.gradient_accumulation_steps)
         given = args.curator_settings or {}
         self.curators: tuple[Curator, ...] = tuple(
-            get_curator(name, updates=updates, **given.get(name, {})) for name in split_names(args.curators)
+            get_curator(name, given.get(name), updates=updates) for name in split_names(args.curators)
         )
+        check_used(args.selector, args.selector_settings, split_names(args.curators), given)
         self.selector: Selector | None = None
         self._data = dataset if isinstance(dataset, Dataset) else None
         self._pool: list[str] = []
@@ -54,9 +55,9 @@ class Levers:
             self._pool = [str(key) for key in self._data[named]] if named else [str(k) for k in range(len(self._data))]
         if args.selector:
             steps = count_blocks(args, len(self._pool), prompts)
-            self.selector = get_selector(args.selector, steps=steps, seed=args.seed, **(args.selector_settings or {}))
-        check_mix(self.selector, self.curators)
-        regrouping = {"pods", "reuse"} & {curator.name for curator in self.curators}
+            self.selector = get_selector(args.selector, args.selector_settings, steps=steps, seed=args.seed)
+        check_mix(self.selector, self.curators, args.advantage)
+        regrouping = set(REGROUPING) & {curator.name for curator in self.curators}
         if regrouping and args.multi_objective_aggregation == "normalize_then_sum" and args.advantage is None:
             raise RollwiseError(
                 f"multi_objective_aggregation: normalize_then_sum does not go with {min(regrouping)}, which computes "

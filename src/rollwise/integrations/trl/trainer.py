@@ -80,11 +80,11 @@ class RollwiseGRPOTrainer(WaveTrainer):
         args = check_arguments(args, reward_funcs, kwargs)
         self._rule = allocator or get_allocator(
             args.allocator,
+            args.allocator_settings,
             utility=args.utility,
             advantage_form=args.advantage_form,
             sequential=args.sequential,
             block_prompts=args.block_prompts,
-            **(args.allocator_settings or {}),
         )
         self._budget = int(args.generation_batch_size)
         self._prompts = self._budget // args.num_generations

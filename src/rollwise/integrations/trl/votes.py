@@ -12,6 +12,7 @@ from rollwise.integrations.trl import logs
 from rollwise.integrations.trl.config import RollwiseGRPOConfig
 from rollwise.integrations.trl.outcomes import OutcomeReader
 from rollwise.integrations.trl.scores import Scores
+from rollwise.methods import check_answers
 from rollwise.tasks.answers import read_answers
 from rollwise.types import FloatArray, Outcome, StepRecord
 
@@ -47,7 +48,12 @@ def outcome_reader(
 
 
 def answer_reader(args: RollwiseGRPOConfig, rule: Allocator) -> Callable[[Any], str] | None:
-    """What finds the answers of completions, where the labels or the rule need them."""
+    """What finds the answers of completions, where the labels or the rule need them.
+
+    Raises:
+        RollwiseError: a way to find answers that nothing reads.
+    """
+    check_answers(args.answers, args.labels, rule)
     needed = args.labels == "majority" or "answer" in getattr(rule, "needs", ())
     return read_answers(args.answers) if needed else None
 
