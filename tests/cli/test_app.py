@@ -49,6 +49,12 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().out == f"rollwise {metadata.version('rollwise')}\n"
 
 
+def test_the_module_is_the_command() -> None:
+    run = subprocess.run([sys.executable, "-m", "rollwise", "nothing"], capture_output=True, text=True)
+    assert run.returncode == 2 and run.stdout == "" and run.stderr.startswith("rollwise: ")
+    assert run.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize("command", ["plan", "train"])
 def test_the_help_of_an_objective_shows_one_that_can_be_typed(
     capsys: pytest.CaptureFixture[str], command: str

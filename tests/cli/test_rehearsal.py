@@ -76,6 +76,8 @@ def rehearse(*settings: str) -> None:
         (["method.advantage=krppo"], "advantage: no estimator 'krppo'"),
         (["loss_type=dappo"], "loss_type: no 'dappo'; did you mean 'dapo'?"),
         (["reward_weights=[1.0e39]"], "reward_weights.0: input should be less than"),
+        (["method=tic_grpo", "trainer.beta=0.1"], "importance_sampling_level: trajectory does not go with beta 0.1"),
+        (["trainer.sync_ref_model=true"], "trainer: You passed `sync_ref_model=True` while `beta=0.0`"),
         (["trainer.beta=high"], "trainer.beta: 'high' does not fit; it takes float"),
         (["trainer.logging_steps=true"], "trainer.logging_steps: true is a switch and no number"),
         (["lora={r: true}"], "lora.r: true is a switch and no number"),
@@ -135,7 +137,7 @@ def test_it_is_refused_in_one_line_and_nothing_is_written(folder: Path, settings
 @pytest.mark.parametrize(
     "settings",
     [
-        ["trainer.beta=0.1"],
+        ["trainer.beta=0.1", "trainer.sync_ref_model=true"],
         ["trainer.weight_decay=1e-3", "trainer.num_iterations=2"],
         ["method.sequential=true", "method.n_min=0"],
         ["lora={r: 4, alpha: 8, dropout: 0.1}"],

@@ -19,7 +19,8 @@ from rich.console import Console
 from rollwise.cli.app import status_of
 from rollwise.cli.config import read_config
 from rollwise.cli.progress import TrainingProgress, describe
-from rollwise.cli.train import plan
+from rollwise.cli.train import budget_words, lever_words, plan
+from rollwise.cli.yaml_input import load_yaml
 
 SMALL = ("--steps", "2", "--prompts-per-step", "4", "--rollouts-per-prompt", "4")
 FEW_ROWS = ("--set", "data.limit=40", "--set", "eval_data.limit=12", "--set", "evaluation.samples=2")
@@ -244,9 +245,51 @@ def test_bars_on_a_terminal_of_80_columns_show_every_number_and_the_time(capsys:
 def test_lines_above_the_bars_break_between_words_on_a_terminal_only(capsys: pytest.CaptureFixture[str]) -> None:
     words = "word-with-hyphens " * 9
     for terminal, lines in ((True, 3), (False, 1)):
-        TrainingProgress(["a"], 4, 8, Console(force_terminal=terminal, width=80, color_system=None)).say(words)
+        TrainingProgress(["a"], 4, 8, console=Console(force_terminal=terminal, width=80, color_system=None)).say(words)
         out = capsys.readouterr().out
         assert len(out.splitlines()) == lines and set(out.split()) == {"word-with-hyphens"}
+
+
+def test_an_arm_that_may_spend_more_is_shown_without_a_total(capsys: pytest.CaptureFixture[str]) -> None:
+    event = measured(0.38, 0.07) | {"rollwise/rollouts_spent": 480}
+    with TrainingProgress(["dapo", "uniform"], 60, 4, ["dapo"], Console(width=200)) as progress:
+        progress.step("dapo", event)
+        progress.step("uniform", event)
+    dapo, uniform = capsys.readouterr().out.splitlines()
+    assert "rollouts 480  " in dapo and "rollouts 480/240  " in uniform
+    assert dapo.index("reward") == uniform.index("reward")
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        ("dapo", "60 steps, at least 15,360 rollouts an arm: dapo samples until a batch is live"),
+        ("greso", "60 steps, at least 15,360 rollouts an arm: greso samples until a batch is live"),
+        ("dapo_capped", "60 steps, 15,360 rollouts an arm"),
+        ("{preset: dapo, curator_settings: {dynamic: {rounds: 1}}}", "60 steps, 15,360 rollouts an arm"),
+        ("cero", "60 steps, 15,360 rollouts an arm"),
+    ],
+)
+def test_the_budget_says_where_an_update_may_cost_more_than_a_step(method: str, words: str) -> None:
+    alone = read_config(None, {"method": load_yaml(method, "method"), "compare_uniform": False})
+    assert budget_words(alone) == words
+    beside = read_config(None, {"method": load_yaml(method, "method"), "compare_uniform": True})
+    assert budget_words(beside) == words + "; the arms spend differently" * ("at least" in words)
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        ("cero", ", selector cero, advantage grpo"),
+        ("greso", ", selector greso, curators dynamic, advantage grpo"),
+        ("reinforce_ada", ", curators balanced, advantage global_baseline"),
+        ("{preset: replay, curators: pods/replay}", ", curators pods then replay, advantage grpo"),
+        ("{allocator: uniform}", ""),
+    ],
+)
+def test_an_arm_is_described_by_every_lever_it_sets(method: str, words: str) -> None:
+    (arm,) = read_config(None, {"method": load_yaml(method, "method"), "compare_uniform": False}).planned_arms()
+    assert lever_words(arm) == words
 
 
 def test_the_summary_fits_in_80_columns() -> None:

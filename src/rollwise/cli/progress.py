@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -21,11 +21,19 @@ MEASURES = (
 class TrainingProgress:
     """One bar an arm, or about ten plain lines an arm when standard error is no terminal."""
 
-    def __init__(self, arms: Sequence[str], steps: int, budget: int, console: Console | None = None) -> None:
-        """`budget` is N, rollouts per step."""
+    def __init__(
+        self,
+        arms: Sequence[str],
+        steps: int,
+        budget: int,
+        open_ended: Collection[str] = (),
+        console: Console | None = None,
+    ) -> None:
+        """`budget` is N, rollouts per step; arms that are `open_ended` may spend more, and are shown without a total."""
         self.console = console or Console(stderr=True, highlight=False)
         self._steps = steps
         self._total = steps * budget
+        self._open_ended = open_ended
         self._width = max(map(len, arms))
         self._every = max(1, steps // 10)
         self._bars: Progress | None = None
@@ -69,9 +77,10 @@ class TrainingProgress:
             self._bars.update(self._tasks[arm], completed=at, measures=measures(event))
         elif at % self._every == 0 or at in (1, self._steps):
             spent = int(event.get("rollwise/rollouts_spent", 0))
+            total = " " * (len(str(self._total)) + 1) if arm in self._open_ended else f"/{self._total}"
             self.say(
                 f"{arm:<{self._width}}  step {at:>{len(str(self._steps))}}/{self._steps}  "
-                f"rollouts {spent:>{len(str(self._total))}}/{self._total}  "
+                f"rollouts {spent:>{len(str(self._total))}}{total}  "
                 f"{describe(event)}  {event['seconds']:.0f} s"
             )
 

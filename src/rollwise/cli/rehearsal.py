@@ -19,8 +19,8 @@ from rollwise.cli.values import short
 from rollwise.suggest import nearest
 from rollwise.types import RollwiseError
 
-LEFT_OUT = {"beta": 0.0, "use_vllm": False, "use_cpu": True, "bf16": False, "fp16": False, "push_to_hub": False}
-"""What would load a second model, start an engine or occupy a GPU; `make_config` has checked the values themselves."""
+LEFT_OUT = {"use_vllm": False, "use_cpu": True, "bf16": False, "fp16": False, "push_to_hub": False}
+"""What would start an engine or occupy a GPU; `make_config` has checked the values themselves."""
 
 
 UNTRIED = "the trainer was not built beforehand: this model cannot be built without its weights"
@@ -105,12 +105,21 @@ def hollow_model(config: RunConfig, inputs: Inputs) -> tuple[Any, Any]:
 
 
 def hollow_trainer() -> type:
-    """`RollwiseGRPOTrainer` that leaves its model where it is."""
+    """`RollwiseGRPOTrainer` that leaves its model where it is, and loads no second one."""
     from rollwise.integrations.trl import RollwiseGRPOTrainer
 
     class HollowTrainer(RollwiseGRPOTrainer):
         def _move_model_to_device(self, model: Any, device: Any) -> None:
             """There are no weights to move."""
+
+        @property
+        def beta(self) -> float:
+            """0 while the trainer decides whether to load a model for reference, then what was given."""
+            return self.args.beta if hasattr(self, "ref_model") else 0.0
+
+        @beta.setter
+        def beta(self, given: float) -> None:
+            """It stands in the arguments."""
 
     return HollowTrainer
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from rollwise.cli.adapter import make_adapter
-from rollwise.cli.config import RunConfig, read_config
+from rollwise.cli.config import ArmSpec, RunConfig, read_config
 from rollwise.cli.preflight import Inputs, check_inputs, load_inputs
 from rollwise.cli.progress import TrainingProgress
 from rollwise.cli.rehearsal import rehearse_arm
@@ -65,22 +65,52 @@ def summary(config: RunConfig, inputs: Inputs) -> list[str]:
         f"data         {len(inputs.rows)} prompts; evaluation: {held_out}",
         f"step         B = {config.prompts_per_step} prompts x G = {config.rollouts_per_prompt} rollouts "
         f"= N = {config.budget} rollouts",
-        f"budget       {config.steps} steps, {config.budget * config.steps:,} rollouts an arm",
+        f"budget       {budget_words(config)}",
     ]
     if "save_steps" in config.trainer:
         lines.append(f"checkpoints  every {config.trainer['save_steps']} steps; --resume goes on from the last")
     for arm in arms:
+        levers = lever_words(arm)
         if not is_adaptive(arm):
-            lines.append(f"arm          {arm.name}: {arm.allocator}, weighting {arm.weighting}")
+            lines.append(f"arm          {arm.name}: {arm.allocator}{levers}, weighting {arm.weighting}")
             continue
         decisions = "sequential" if arm.sequential else f"{arm.waves} waves"
-        utility = f" ({arm.utility})" if arm.allocator == "adaroll" else ""
+        chosen = (arm.allocator_settings or {}).get("utility", arm.utility)
+        utility = f" ({chosen})" if arm.allocator == "adaroll" else ""
         labels = f", labels majority ({arm.answers})" if arm.labels == "majority" else ""
         lines.append(
             f"arm          {arm.name}: {arm.allocator}{utility}, {decisions}, n_min {arm.n_min}, "
-            f"prior {arm.prior}, objective {arm.objective}, weighting {arm.weighting}{labels}"
+            f"prior {arm.prior}, objective {arm.objective}, weighting {arm.weighting}{labels}{levers}"
         )
     return [piece for line in lines for piece in fold(line, indent=13)]
+
+
+def lever_words(arm: ArmSpec) -> str:
+    """The selector, curators and estimator that an arm sets, after its allocator."""
+    curators = " then ".join(arm.curators or ())
+    named = {"selector": arm.selector, "curators": curators, "advantage": arm.advantage}
+    return "".join(f", {lever} {name}" for lever, name in named.items() if name)
+
+
+def open_ended(config: RunConfig) -> list[str]:
+    """Arms of which an update may cost several steps' rollouts: dynamic sampling waits for a batch of live groups."""
+    found = []
+    for arm in config.planned_arms():
+        settings = (arm.curator_settings or {}).get("dynamic", {})
+        if "dynamic" in (arm.curators or ()) and settings.get("rounds") != 1:
+            found.append(arm.name)
+    return found
+
+
+def budget_words(config: RunConfig) -> str:
+    """Steps and rollouts of an arm; at least so many where an arm samples until a batch is live."""
+    waits, arms = open_ended(config), config.planned_arms()
+    spent = f"{config.budget * config.steps:,} rollouts an arm"
+    if not waits:
+        return f"{config.steps} steps, {spent}"
+    unequal = "; the arms spend differently" if len(waits) < len(arms) else ""
+    verb = "samples" if len(waits) == 1 else "sample"
+    return f"{config.steps} steps, at least {spent}: {' and '.join(waits)} {verb} until a batch is live{unequal}"
 
 
 def resume(run: Path) -> dict[str, Any]:
@@ -110,7 +140,7 @@ def finish(folder: RunFolder, config: RunConfig, lines: Sequence[str]) -> dict[s
     """Run the arms that are not done, keep the folder's status true, and report."""
     arms = [arm.name for arm in config.planned_arms()]
     try:
-        with TrainingProgress(arms, config.steps, config.budget) as progress:
+        with TrainingProgress(arms, config.steps, config.budget, open_ended(config)) as progress:
             for line in lines:
                 progress.say(line)
             run_arms(folder, [name for name in arms if name not in folder.record["arms"]], progress)
