@@ -97,6 +97,15 @@ def test_listed_arms_are_trained_as_listed(tmp_path: Path) -> None:
             "method: {preset: replay, curator_settings: {pods: {share: .5}}}\n",
             "method: curator_settings: pods is no curator of this run (valid: replay); name it in curators",
         ),
+        (
+            "method: {preset: vip, prior_settings: {own: much}}\n",
+            "method.prior_settings: prior_settings.own: 'much' does not fit; give a number, such as 0.1",
+        ),
+        (
+            "method: {preset: vip, prior_settings: {embedding: 3}}\n",
+            "embedding: 3 is no address; give module:function",
+        ),
+        ("method: {prior_settings: {own: 0.1}}\n", "prior_settings: are for prior gaussian_process"),
         ("method: {answers: boxed}\n", "method: answers: boxed would have no effect, as nothing votes; set labels"),
         ("arms: [{name: a, selector_settings: {foo: 5}}]\n", "arms.0: selector_settings: foo would have no effect"),
         ("reward_weights: [0]\n", "reward_weights: all are 0, so that nothing trains; give one that is not"),

@@ -6,6 +6,7 @@ A setting is one word: `prior="1,1"`, `"empirical"`, `"carried"` or `"gaussian_p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -208,7 +209,8 @@ def prior_source(
 ) -> PriorSource:
     """Read the setting `prior`: "a,b" or a pair (fixed), "empirical", "carried", "gaussian_process", or a source as it is.
 
-    `embeddings` (vectors (d,) by prompt id) and `settings` (of `GaussianProcessPrior`) are for the last.
+    `embeddings` (vectors (d,) by prompt id) and `settings` (of `GaussianProcessPrior`, and `embedding`, the address of what
+    made them, which is not read here) are for the last.
 
     Raises:
         RollwiseError: anything else, or an option out of range.
@@ -228,15 +230,34 @@ def prior_source(
     if value == "gaussian_process":
         from rollwise.beliefs.gaussian_process import GaussianProcessPrior
 
-        try:
-            return GaussianProcessPrior(embeddings or {}, **(settings or {}))
-        except TypeError:
-            valid = ", ".join(GaussianProcessPrior.SETTINGS)
-            given = ", ".join(settings or {})
-            raise RollwiseError(f"prior_settings: {given} do not fit gaussian_process; valid: {valid}") from None
+        check_settings(settings or {}, GaussianProcessPrior.SETTINGS)
+        own = {key: number for key, number in (settings or {}).items() if key != "embedding"}
+        return GaussianProcessPrior(embeddings or {}, **own)
     if isinstance(value, str) and value[:1].isalpha():
         raise RollwiseError(f"prior: no {value!r}; {nearest(value, NAMES)}, or two positive numbers such as 1,1")
     return FixedPrior(parse_prior(value))
+
+
+def check_settings(settings: Mapping[str, Any], numbers: Sequence[str]) -> None:
+    """Raise `RollwiseError` for a setting of `gaussian_process` that it has not, or that is of another type."""
+    for key, value in settings.items():
+        place = f"prior_settings.{key}"
+        if key == "embedding":
+            if value is not None and (not isinstance(value, str) or ":" not in value):
+                raise RollwiseError(
+                    f"{place}: {value!r} is no address; give module:function of what makes vectors (n, d) of n texts"
+                )
+        elif key not in numbers:
+            raise RollwiseError(
+                f"{place}: gaussian_process has no such setting; {nearest(str(key), (*numbers, 'embedding'))}"
+            )
+        elif (
+            isinstance(value, bool)
+            or not isinstance(value, Integral if key == "limit" else Real)
+            or not np.isfinite(float(value))
+        ):
+            words = "a whole number, such as 2000" if key == "limit" else "a number, such as 0.1"
+            raise RollwiseError(f"{place}: {value!r} does not fit; give {words}")
 
 
 def check_kind(name: str, state: dict[str, Any]) -> None:

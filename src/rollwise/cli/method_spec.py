@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
@@ -102,6 +103,15 @@ class MethodSpec(Settings):
             check_allocator(info.data.get(lever), found)
         return found
 
+    @field_validator("prior_settings")
+    @classmethod
+    def _of_the_prior(cls, given: dict[str, Any] | None, info: ValidationInfo) -> dict[str, Any] | None:
+        """Numbers that YAML reads as text, such as 1e-3, become numbers; the prior refuses what does not fit."""
+        read = {key: value if key == "embedding" else read_number(value) for key, value in (given or {}).items()}
+        if "prior" in info.data:
+            prior_source(info.data["prior"], settings=read)
+        return given and read
+
     @field_validator("curator_settings")
     @classmethod
     def _of_their_curators(cls, given: dict[str, dict[str, Any]] | None) -> dict[str, dict[str, Any]] | None:
@@ -125,6 +135,14 @@ class MethodSpec(Settings):
     @classmethod
     def _known(cls, given: str) -> str:
         return get_objective(given).name if ":" not in given else given
+
+
+def read_number(value: Any) -> Any:
+    """The number that a text says, anything else as it is."""
+    for kind in (int, float) if isinstance(value, str) else ():
+        with contextlib.suppress(ValueError):
+            return kind(value)
+    return value
 
 
 class ArmSpec(MethodSpec):

@@ -71,6 +71,14 @@ def short(texts: list[str]) -> list[list[float]]:
     return [[1.0]]
 
 
+def empty(texts: list[str]) -> np.ndarray:
+    return np.zeros((len(texts), 0))
+
+
+def alike(texts: list[str]) -> np.ndarray:
+    return np.full((len(texts), 3), 0.7)
+
+
 def broken(texts: list[str]) -> None:
     raise KeyError("no encoder")
 
@@ -89,7 +97,10 @@ def test_vectors_may_come_from_a_function_of_ones_own(model: str, tmp_path: Path
             {"prior": "1,1", "prior_settings": None},
             "prior: 1,1 is one belief for all prompts, from which vip allocates",
         ),
-        ({"prior_settings": {"owns": 1}}, "prior_settings: owns do not fit gaussian_process; valid: noise, eps, own"),
+        ({"prior_settings": {"owns": 1}}, "prior_settings.owns: gaussian_process has no such setting"),
+        ({"prior_settings": {"embedding": 3}}, "prior_settings.embedding: 3 is no address; give module:function"),
+        ({"prior_settings": {"embedding": f"{__name__}:empty"}}, "empty gave vectors without numbers"),
+        ({"prior_settings": {"embedding": f"{__name__}:alike"}}, "alike gave the same vector for all 16 texts"),
         ({"prior_settings": {"embedding": f"{__name__}:short"}}, r"short gave an array \(1, 1\) for 16 texts"),
         ({"prior_settings": {"embedding": f"{__name__}:broken"}}, "broken raised KeyError: 'no encoder'"),
         (

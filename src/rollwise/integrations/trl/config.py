@@ -174,7 +174,7 @@ class RollwiseGRPOConfig(GRPOConfig):
         )
 
     def _check_prior(self) -> None:
-        source = prior_source(self.prior, discount=self.prior_discount, settings=self.process_settings)
+        source = prior_source(self.prior, discount=self.prior_discount, settings=self.prior_settings)
         if self.allocator == "vip" and isinstance(source, (FixedPrior, EmpiricalPrior)):
             raise RollwiseError(
                 f"prior: {self.prior} is one belief for all prompts, from which vip allocates nothing; set "

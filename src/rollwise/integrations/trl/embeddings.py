@@ -82,6 +82,13 @@ def _by_function(address: str, texts: Sequence[str]) -> FloatArray:
         raise RollwiseError(
             f"{setting}: {address} gave an array {points.shape} for {len(texts)} texts; return finite numbers (n, d)"
         )
+    if not points.shape[1]:
+        raise RollwiseError(f"{setting}: {address} gave vectors without numbers; return (n, d) with d of 1 or more")
+    if len(set(texts)) > 1 and not np.ptp(np.round(points, DECIMALS), axis=0).any():
+        raise RollwiseError(
+            f"{setting}: {address} gave the same vector for all {len(texts)} texts, from which nothing is foretold; return "
+            "vectors that tell texts apart"
+        )
     return points
 
 
