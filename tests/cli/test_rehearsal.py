@@ -176,6 +176,17 @@ def test_prompts_alone_are_enough_where_answers_vote_or_texts_foretell(folder: P
         assert said in lines and ("labels majority (marked)" in lines) == (method is VOTES)
 
 
+def test_prompts_alone_without_a_vote_are_refused_with_a_way_out(folder: Path) -> None:
+    (folder / "prompts.jsonl").write_text("\n".join(json.dumps({"prompt": f"{k}+{k}="}) for k in range(12)) + "\n")
+    (folder / "run.yaml").write_text("data: {source: prompts.jsonl}\n")
+    with pytest.raises(RollwiseError) as caught:
+        plan(read_config(folder / "run.yaml", {}))
+    assert str(caught.value) == (
+        "rewards: exact_match needs a column 'answer'; data has prompt; without labels, set method: optpo, or "
+        "method.labels: majority"
+    )
+
+
 VOTES = {"method": "optpo"}
 FORETOLD = {"method": "vip", "rewards": ["own_rewards:fine"]}
 

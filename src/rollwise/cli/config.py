@@ -16,13 +16,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
+from rollwise.cli.faults import explain
 from rollwise.cli.method_spec import MOST, NAME, ArmSpec, MethodSpec, Settings
 from rollwise.cli.switches import refuse_switches
-from rollwise.cli.values import short
 from rollwise.cli.yaml_input import MOST_CHARACTERS, load_yaml
-from rollwise.suggest import nearest
 from rollwise.tasks.datasets import DataSpec
 from rollwise.types import RollwiseError
 
@@ -190,7 +189,7 @@ def read_config(path: Path | None, overrides: dict[str, Any]) -> RunConfig:
     try:
         return RunConfig.model_validate(given)
     except ValidationError as error:
-        raise RollwiseError(explain(error)) from None
+        raise RollwiseError(explain(error, RunConfig)) from None
 
 
 def demo_settings() -> dict[str, Any]:
@@ -210,34 +209,3 @@ def read_yaml(path: Path) -> dict[str, Any]:
     if not isinstance(given, dict):
         raise RollwiseError(f"--config {path}: holds no settings; start with `model: ...` and `data: ...`")
     return given
-
-
-def explain(error: ValidationError) -> str:
-    """One line for the first thing pydantic found wrong: the setting, what is wrong, the nearest valid value."""
-    found = error.errors(include_url=False)
-    first = found[0]
-    place = ".".join(short(part) if isinstance(part, str) and len(part) > 80 else str(part) for part in first["loc"])
-    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    if first["type"] == "extra_forbidden":
-        return f"{place}: unknown setting; {nearest(str(first['loc'][-1]), keys_at(first['loc'][:-1]))}{more}"
-    message = first["msg"].removeprefix("Value error, ").removeprefix(f"{first['loc'][-1] if first['loc'] else ''}: ")
-    message = " ".join(message.split())
-    if first["type"] == "missing":
-        return f"{place}: missing; give it in the file or as a flag{more}"
-    if first["type"] == "value_error":
-        return f"{place}: {message}{more}" if place else f"{message}{more}"
-    return f"{place}: {message[0].lower()}{message[1:]}, got {short(first['input'])}{more}"
-
-
-def keys_at(place: tuple[int | str, ...]) -> list[str]:
-    """The settings that exist at a place of the configuration, for suggestions."""
-    nested: dict[str, type[BaseModel]] = {
-        "method": MethodSpec,
-        "arms": ArmSpec,
-        "evaluation": EvaluationSpec,
-        "overlong": OverlongSpec,
-        "data": DataSpec,
-        "eval_data": DataSpec,
-    }
-    holder = next((nested[str(part)] for part in reversed(place) if str(part) in nested), RunConfig)
-    return list(holder.model_fields)

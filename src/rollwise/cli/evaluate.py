@@ -16,10 +16,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from rollwise.cli.config import explain, read_yaml
+from rollwise.cli.config import read_yaml
 from rollwise.cli.evaluate_loop import EvaluateConfig, generate, plan_batches
 from rollwise.cli.evaluate_results import summarise
 from rollwise.cli.evaluate_store import EvaluationStore
+from rollwise.cli.faults import explain
 from rollwise.cli.switches import refuse_switches
 from rollwise.tasks.catalogue import CATALOGUE
 from rollwise.tasks.datasets import DataSpec, load_rows
@@ -45,7 +46,7 @@ def read_data(data: str, split: str | None, limit: int | None, chat: bool | None
     try:
         return DataSpec.model_validate(given)
     except ValidationError as error:
-        raise RollwiseError(f"--data {explain(error)}") from None
+        raise RollwiseError(f"--data {explain(error, DataSpec)}") from None
 
 
 def evaluate(
@@ -136,7 +137,7 @@ def validate(settings: Mapping[str, Any]) -> EvaluateConfig:
     try:
         return EvaluateConfig.model_validate(given)
     except ValidationError as error:
-        raise RollwiseError(f"--{explain(error)}") from None
+        raise RollwiseError(f"--{explain(error, EvaluateConfig)}") from None
 
 
 def wants_chat(model: str, endpoint: str | None, gguf_file: str | None = None) -> bool:

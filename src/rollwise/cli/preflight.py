@@ -123,8 +123,10 @@ def check_columns(
     for name, parameter in signature.parameters.items():
         by_name = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
         if by_name and parameter.default is parameter.empty and name not in {*held, *GIVEN_BY_TRL}:
+            unlabelled = setting == "rewards" and part == "data" and "answer" not in columns
+            way = "; without labels, set method: optpo, or method.labels: majority" if unlabelled else ""
             raise RollwiseError(
-                f"{setting}: {called} needs a column {name!r}; {part} has {', '.join(sorted(columns))}"
+                f"{setting}: {called} needs a column {name!r}; {part} has {', '.join(sorted(columns))}{way}"
             )
     try:
         signature.bind(**dict.fromkeys([*GIVEN_BY_TRL, *held]))
