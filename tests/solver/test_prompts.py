@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollwise.solver.prompts import PromptStates, PromptTables, terms_by_total
+from rollwise.solver.prompts import PromptStates, PromptTables, settled, terms_by_total
 from rollwise.types import RollwiseError
-from rollwise.utilities import get_utility
+from rollwise.utilities import Utility, get_utility
 
 
 def test_single_numbers_stand_for_all_prompts():
@@ -60,3 +60,15 @@ def test_terms_lie_by_number_of_rollouts():
 def test_mistakes_are_named(call, words):
     with pytest.raises(RollwiseError, match=words):
         call()
+
+
+def test_where_h_is_at_its_largest_for_good_is_found():
+    for name, since, largest in [
+        ("sum_max_reward", 1, 1.0),
+        ("sum_variance", 10, 0.0),
+        ("sum_squared_advantage", 10, 0.0),
+    ]:
+        found = settled(terms_by_total(get_utility(name), 9))
+        assert (found[0][0], found[1][0]) == (since, largest)
+    two = Utility.from_function(lambda s, f: np.minimum(s, 2) - 5.0, "sum")
+    assert [x[0] for x in settled(terms_by_total(two, 9))] == [2, -3.0]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from rollwise.solver.jit import compile_kernel
-from rollwise.solver.prompts import PromptStates, Terms, own_terms, parts
+from rollwise.solver.prompts import PromptStates, Terms, own_terms, parts, settled
 from rollwise.types import FloatArray, IntArray, RollwiseError
 
 HORIZON = 64
@@ -61,6 +61,8 @@ def expected_terms(utility: Terms, prompts: PromptStates, limit: int) -> FloatAr
     hopes = np.full((prompts.size, limit + 1), -np.inf)
     for part in parts(utility, prompts, top):
         some, terms = own_terms(utility, prompts.take(part), top)
+        since, largest = settled(terms)
+        by_successes = np.ascontiguousarray((terms - largest[:, None, None]).transpose(0, 2, 1))
         _expect(
             some.a + some.successes,
             some.b + some.failures,
@@ -69,7 +71,9 @@ def expected_terms(utility: Terms, prompts: PromptStates, limit: int) -> FloatAr
             some.pending,
             np.minimum(some.room, limit),
             some.table,
-            np.ascontiguousarray(terms.transpose(0, 2, 1)),
+            since,
+            largest,
+            by_successes,
             hopes[part],
         )
     return hopes
@@ -87,7 +91,7 @@ def _worth(hopes: FloatArray, group: IntArray, given: IntArray) -> float:
 
 
 @compile_kernel
-def _expect(alpha, beta, s, f, pending, room, table, terms, hopes):  # type: ignore[no-untyped-def]
+def _expect(alpha, beta, s, f, pending, room, table, since, largest, terms, hopes):  # type: ignore[no-untyped-def]
     """BetaBin(j; m) = A_j B_{m-j} / C_m with x_t = prod (x + i)/(i + 1), so all m of one j are summed side by side."""
     top = (pending + room).max()
     fallen, found, parts = np.empty(top + 1), np.empty(top + 1), 1.0 / np.arange(1, top + 2)
@@ -101,7 +105,8 @@ def _expect(alpha, beta, s, f, pending, room, table, terms, hopes):  # type: ign
             fallen[t + 1] = fallen[t] * ((beta[p] + t) * parts[t] / unit)
         found[: room[p] + 1] = 0.0
         risen = 1.0
-        for j in range(most + 1):
+        # Where h is at its largest for good it counts as 0, and no more successes matter.
+        for j in range(min(most + 1, since[table[p]] - s[p])):
             low = max(j, least)
             chances, worth = fallen[low - j : most + 1 - j], terms[table[p], s[p] + j, n + low : n + most + 1]
             _add(found[low - least :], risen, chances, worth)
@@ -109,7 +114,7 @@ def _expect(alpha, beta, s, f, pending, room, table, terms, hopes):  # type: ign
         norm = 1.0
         for m in range(most + 1):
             if m >= least:
-                hopes[p, m - least] = norm * found[m - least]
+                hopes[p, m - least] = largest[table[p]] + norm * found[m - least]
             norm *= (m + 1) * unit / (total + m)
 
 

@@ -4,7 +4,7 @@ The price is set so that the play over the waves left is expected to spend what 
 its own best k (`waves`), and the last wave spends what remains exactly (`last`). So the size of a wave is an output.
 
 Cost for B prompts: with m over the sizes a prompt may still reach, B * R * sum of m^2 / 2 multiply-adds at one price, about
-5,300 R for sizes up to 64; the price itself is sought on at most `SAMPLE` prompts, so a decision grows as B * R.
+3,400 R for sizes up to 64; the price itself is sought on at most `SAMPLE` prompts, so a decision grows as B * R.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ _LEAST = 1e-7
 
 _FINE = 6
 """Sizes up to here are all tried, then three for each doubling."""
+_COARSE = 32
+"""From here on one for each doubling: the largest cost most of the time, and what lies between is read off at the end."""
 
 
 def plan_wave(
@@ -132,11 +134,11 @@ class _Limits:
 
 
 def wave_sizes(prompts: PromptStates, budget: int) -> IntArray:
-    """[K] numbers of further rollouts considered for one prompt: the smallest all, then three for each doubling."""
+    """[K] numbers of further rollouts considered for one prompt: the smallest all, then ever fewer for each doubling."""
     most = int(min(prompts.room.max(), budget, max(HORIZON, 4 * -(-budget // prompts.size))))
     sizes, step = list(range(min(most, _FINE) + 1)), 2
     while sizes[-1] < most:
-        sizes.append(min(most, sizes[-1] + step))
+        sizes.append(min(most, sizes[-1] + step if sizes[-1] < _COARSE else 2 * sizes[-1]))
         if sizes[-1] == 6 * step:
             step *= 2
     return np.array(sizes)

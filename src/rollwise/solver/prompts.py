@@ -191,3 +191,17 @@ def _arrange(name: str, tables: FloatArray) -> FloatArray:
     if not np.isfinite(arranged).all():
         raise RollwiseError(f"utility {name!r} gave a value that is not finite; return a number for all n")
     return arranged
+
+
+def settled(terms: FloatArray) -> tuple[IntArray, FloatArray]:
+    """([T] successes from which on h stays at its largest whatever follows, [T] that h); (top+1, 0) where never.
+
+    `terms` is [T, top+1, top+1] over (n, s). At no price would such a prompt be rolled again.
+    """
+    size = terms.shape[1]
+    since, largest = np.full(terms.shape[0], size), np.zeros(terms.shape[0])
+    used = np.tri(size, dtype=bool)
+    for t in np.flatnonzero(terms[:, -1, -1] == terms[:, used].max(axis=1)):
+        lacking = np.flatnonzero(((terms[t] != terms[t, -1, -1]) & used).any(axis=0))
+        since[t], largest[t] = (int(lacking[-1]) + 1 if lacking.size else 0), terms[t, -1, -1]
+    return since, largest

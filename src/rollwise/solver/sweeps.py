@@ -5,7 +5,8 @@ Every state (j successes of m) is weighed by the chance pi_m(j) of one path to i
     pi_m(j) W(m, j) = V(m+1, j+1) + V(m+1, j),     pi_m(j) = (alpha)_j (beta)_{m-j} / (alpha + beta)_m
 
 and a maximum over waves stays one, since all its sides carry the same pi. Rows are scaled by 2^(m/2), so that neither pi
-nor the number of paths leaves the range of a float up to `DEEPEST` outcomes. Kernels only; `waves` calls them.
+nor the number of paths leaves the range of a float up to `DEEPEST` outcomes. Where h has reached its largest for good
+(`prompts.settled`) it is taken as 0, the difference given back at the end, and such states are left out. Kernels only.
 """
 
 from __future__ import annotations
@@ -40,25 +41,9 @@ def count_paths(depths: tuple[int, ...]) -> FloatArray:
 
 @compile_kernel
 def value_all(  # type: ignore[no-untyped-def]
-    alpha,
-    beta,
-    s,
-    f,
-    room,
-    dear,
-    cheap,
-    table,
-    pending,
-    terms,
-    sizes,
-    paths,
-    waves,
-    places,
-    lam,
-    track,
-    worth,
-    expected,
-):
+    alpha, beta, s, f, room, dear, cheap, table, live, best,
+    pending, terms, sizes, paths, waves, places, lam, track, worth, expected,
+):  # fmt: skip
     """Write the priced worth [P, K] and the expected spend of every size into the rows `places` of both."""
     depths = pending + sizes
     starts = np.zeros(sizes.size + 1, dtype=np.int64)
@@ -70,26 +55,46 @@ def value_all(  # type: ignore[no-untyped-def]
     ahead, ahead_spent = np.zeros((top + 4) * LANES), np.zeros((top + 4) * LANES)
     risen, fallen, chance = np.empty((top + 1) * LANES), np.empty((top + 1) * LANES), np.empty((top + 1) * LANES)
     halves = 0.5 ** np.arange(top // 2 + 1)
-    lane = np.empty(LANES, dtype=np.int64)
+    lane, ends = np.empty(LANES, dtype=np.int64), np.empty(sizes.size, dtype=np.int64)
     for start in range(0, alpha.size, LANES):
-        deepest = 0
+        deepest = most = 0
         for x in range(LANES):
             lane[x] = min(start + x, alpha.size - 1)
+            most = max(most, live[lane[x]])
             deepest = max(deepest, room[lane[x]])
         count = 1
         while count < sizes.size and sizes[count] <= deepest:
             count += 1
+        if lam < 0.0:
+            most = top + 1
+        for level in range(count):
+            ends[level] = starts[level] + min(depths[level] + 1, most) * LANES
         _fill(
-            alpha, beta, s, f, room, dear, cheap, table, lane, terms, sizes, depths, starts, count,
+            alpha, beta, s, f, room, dear, cheap, table, lane, terms, sizes, depths, starts, ends, count,
             risen, fallen, chance, now, costs,
         )  # fmt: skip
         if track:
             spent[: starts[count]] = 0.0
         for done in range(min(waves, count) - 1):
             later_spends = track and done > 0
-            _step_back(depths, starts, count, costs, lam, track, later_spends, halves, now, spent, ahead, ahead_spent)
+            _step_back(
+                depths,
+                starts,
+                ends,
+                count,
+                costs,
+                lam,
+                track,
+                later_spends,
+                halves,
+                now,
+                spent,
+                ahead,
+                ahead_spent,
+                most,
+            )
         for level in range(count):
-            row = slice(starts[level], starts[level + 1])
+            row = slice(starts[level], ends[level])
             _expect(now[row], paths[level], ahead)
             ahead_spent[:LANES] = 0.0
             if track:
@@ -98,13 +103,13 @@ def value_all(  # type: ignore[no-untyped-def]
                 p = start + x
                 if sizes[level] <= room[p]:
                     cost = sizes[level] * (cheap[p] + alpha[p] / (alpha[p] + beta[p]) * (dear[p] - cheap[p]))
-                    worth[places[p], level] = ahead[x] - lam * cost
+                    worth[places[p], level] = best[p] + ahead[x] - lam * cost
                     expected[places[p], level] = ahead_spent[x] + cost
 
 
 @compile_kernel
 def _fill(  # type: ignore[no-untyped-def]
-    alpha, beta, s, f, room, dear, cheap, table, lane, terms, sizes, depths, starts, count,
+    alpha, beta, s, f, room, dear, cheap, table, lane, terms, sizes, depths, starts, ends, count,
     risen, fallen, chance, now, costs,
 ):  # fmt: skip
     """pi times h, and pi times the expected cost of one more rollout, of every state a wave may end in."""
@@ -134,7 +139,7 @@ def _fill(  # type: ignore[no-untyped-def]
             for x in range(LANES):
                 norm[x] *= double / ((up[x] + down[x] + m) * rate[x])
             m += 1
-        first, last = starts[level], starts[level + 1]
+        first, last = starts[level], ends[level]
         _spread(risen, fallen[(top - m) * LANES :], norm, chance, costs[first:last])
         for x in range(LANES):
             p = lane[x]
@@ -148,7 +153,7 @@ def _fill(  # type: ignore[no-untyped-def]
                 for y in range(first + x, last, LANES):
                     now[y] = costs[y] * NEVER
             if not flat:
-                for j in range(m + 1):
+                for j in range((last - first) // LANES):
                     mu = (up[x] + j) / (up[x] + down[x] + m)
                     costs[first + j * LANES + x] *= cheap[p] + mu * (dear[p] - cheap[p])
 
@@ -182,20 +187,22 @@ def _expect(row, paths, found):  # type: ignore[no-untyped-def]
 
 
 @compile_kernel
-def _step_back(depths, starts, count, costs, lam, track, later_spends, halves, now, spent, ahead, ahead_spent):  # type: ignore[no-untyped-def]
+def _step_back(  # type: ignore[no-untyped-def]
+    depths, starts, ends, count, costs, lam, track, later_spends, halves, now, spent, ahead, ahead_spent, most
+):
     """Raise `now` from W_{r-1} to W_r, in place: a row is read before anything raises it."""
     for source in range(1, count):
-        m, width = depths[source], (depths[source] + 1) * LANES
-        ahead[:width] = now[starts[source] : starts[source + 1]]
+        m = depths[source]
+        _read(now[starts[source] : ends[source]], ahead, m)
         if later_spends:
-            ahead_spent[:width] = spent[starts[source] : starts[source + 1]]
+            _read(spent[starts[source] : ends[source]], ahead_spent, m)
         for target in range(source - 1, -1, -1):
             n = depths[target]
-            _sweep(ahead, depths[target + 1], n)
+            _sweep(ahead, depths[target + 1], n, most)
             if later_spends:
-                _sweep(ahead_spent, depths[target + 1], n)
+                _sweep(ahead_spent, depths[target + 1], n, most)
             scale = halves[m // 2 - n // 2]
-            low, high = starts[target], starts[target + 1]
+            low, high = starts[target], ends[target]
             if not track:
                 _raise(low, high, now, ahead, costs, scale, lam * (m - n))
             elif later_spends:
@@ -205,15 +212,27 @@ def _step_back(depths, starts, count, costs, lam, track, later_spends, halves, n
 
 
 @compile_kernel
-def _sweep(row, m, n):  # type: ignore[no-untyped-def]
-    """Take a row over m outcomes back to one over n, in place, two outcomes at a time and an even number of states."""
+def _read(row, ahead, m):  # type: ignore[no-untyped-def]
+    ahead[: row.size] = row
+    if row.size < (m + 1) * LANES:
+        # Beyond the states that are live lie settled ones, worth 0.
+        for y in range(row.size, min(row.size + 4 * LANES, ahead.size)):
+            ahead[y] = 0.0
+
+
+@compile_kernel
+def _sweep(row, m, n, most):  # type: ignore[no-untyped-def]
+    """Take a row over m outcomes back to one over n, in place, two outcomes at a time.
+
+    The first `most` states alone are live; an even number of states is swept, so that loops have no remainder.
+    """
     i = m
     while i - 2 >= n:
-        for y in range(i // 2 * (2 * LANES)):
+        for y in range((min(i - 1, most) + 1) // 2 * (2 * LANES)):
             row[y] = (row[y] + row[y + LANES]) + (row[y + LANES] + row[y + 2 * LANES])
         i -= 2
     if i > n:
-        for y in range((i + 1) // 2 * (2 * LANES)):
+        for y in range((min(i, most) + 1) // 2 * (2 * LANES)):
             row[y] = row[y] + row[y + LANES]
 
 

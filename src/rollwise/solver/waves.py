@@ -17,11 +17,12 @@ import numpy as np
 from rollwise.solver.dual import Price, find_price
 from rollwise.solver.jit import compile_kernel, thread_count
 from rollwise.solver.prices import Bound, check_room, check_sum, price_range
-from rollwise.solver.prompts import PromptStates, Terms, terms_by_total
+from rollwise.solver.prompts import PromptStates, Terms, settled, terms_by_total
 from rollwise.solver.sweeps import DEEPEST, LANES, NEVER, count_paths, value_all
 from rollwise.types import FloatArray, IntArray, RollwiseError
 
-_PER_THREAD = 128
+_PER_THREAD = 1024
+"""Prompts below which a thread costs more than it saves."""
 _MOST_THREADS = 4
 
 
@@ -112,6 +113,7 @@ class WaveProblem:
         if deepest > DEEPEST:
             raise RollwiseError(f"max_per_prompt: waves reach to {DEEPEST} rollouts a prompt; lower it from {deepest}")
         self._shape, self._sizes, self._waves = (prompts.size, sizes.size), sizes, waves
+        since, largest = settled(terms)
         columns = (
             prompts.a + prompts.successes,
             prompts.b + prompts.failures,
@@ -121,7 +123,10 @@ class WaveProblem:
             prompts.cost_success,
             prompts.cost_failure,
             prompts.table,
+            np.maximum(since[prompts.table] - prompts.successes, 0),
+            largest[prompts.table],
         )
+        terms = terms - largest[:, None, None]
         self._tasks = []
         for pending in np.unique(prompts.pending).tolist():
             members = np.flatnonzero(prompts.pending == pending)
