@@ -18,7 +18,11 @@ LIGHT = {"numpy", "numba", "rollwise"}
 
 def core_modules(repository: Path) -> list[Path]:
     source = repository / "src" / "rollwise"
-    return [path for path in sorted(source.rglob("*.py")) if path.relative_to(source).parts[0] not in UPPER]
+    return [
+        path
+        for path in sorted(source.rglob("*.py"))
+        if path.relative_to(source).parts[0] not in (*UPPER, "__main__.py")
+    ]
 
 
 def imported(path: Path) -> set[str]:
