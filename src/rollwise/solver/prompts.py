@@ -193,15 +193,22 @@ def _arrange(name: str, tables: FloatArray) -> FloatArray:
     return arranged
 
 
-def settled(terms: FloatArray) -> tuple[IntArray, FloatArray]:
+@compile_kernel
+def settled(terms):  # type: ignore[no-untyped-def]
     """([T] successes from which on h stays at its largest whatever follows, [T] that h); (top+1, 0) where never.
 
     `terms` is [T, top+1, top+1] over (n, s). At no price would such a prompt be rolled again.
     """
     size = terms.shape[1]
     since, largest = np.full(terms.shape[0], size), np.zeros(terms.shape[0])
-    used = np.tri(size, dtype=bool)
-    for t in np.flatnonzero(terms[:, -1, -1] == terms[:, used].max(axis=1)):
-        lacking = np.flatnonzero(((terms[t] != terms[t, -1, -1]) & used).any(axis=0))
-        since[t], largest[t] = (int(lacking[-1]) + 1 if lacking.size else 0), terms[t, -1, -1]
+    for t in range(terms.shape[0]):
+        end, last, highest = terms[t, -1, -1], -1, True
+        for n in range(size):
+            for s in range(n + 1):
+                if terms[t, n, s] > end:
+                    highest = False
+                elif terms[t, n, s] < end:
+                    last = max(last, s)
+        if highest:
+            since[t], largest[t] = last + 1, end
     return since, largest
