@@ -26,6 +26,13 @@ from rollwise.types import Outcome
         ("The answer is 1,072.", "1072", Outcome.SUCCESS),
         ("nothing at all", "1072", Outcome.FAILURE),
         ("\\boxed{1}", "words that hold nothing", Outcome.UNKNOWN),
+        ("\\boxed{\\neq 42}", "42", Outcome.FAILURE),
+        ("The answer is not 42, it is 17.", "42", Outcome.FAILURE),
+        ("The answer is not 17, it is 42.", "42", Outcome.SUCCESS),
+        ("The answer is minus 42", "42", Outcome.FAILURE),
+        ("The answer is 42 or 17", "42", Outcome.FAILURE),
+        ("It is 17 or 42", "42", Outcome.FAILURE),
+        ("\\boxed{42 \\text{ million}}", "42", Outcome.FAILURE),
         ("\\boxed{1}", None, Outcome.UNKNOWN),
         ("\\boxed{1}", [], Outcome.UNKNOWN),
     ],
@@ -49,9 +56,7 @@ def test_what_needs_no_parser_is_settled_at_once(completion: str, answer: str, o
     assert verdict.outcome is outcome
 
 
-@pytest.mark.parametrize(
-    ("completion", "answer"), [("\\boxed{0.333333}", "1/3"), ("\\boxed{x}", "y"), ("5 or 6", "6")]
-)
+@pytest.mark.parametrize(("completion", "answer"), [("\\boxed{0.333333}", "1/3"), ("\\boxed{x}", "y")])
 def test_what_a_parser_might_see_otherwise_is_left_to_it(completion: str, answer: str) -> None:
     assert settle(completion, {"answer": answer}) is None
 

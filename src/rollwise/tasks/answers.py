@@ -12,7 +12,8 @@ from typing import Any
 from rollwise.imports import first_line, load_function
 from rollwise.suggest import nearest
 from rollwise.tasks.extraction import EXTRACTIONS, boxed, final_answer, last_line
-from rollwise.tasks.numeric import final_number, read_number
+from rollwise.tasks.numeric import final_number
+from rollwise.tasks.quantity import read_number
 from rollwise.tasks.verdict import LONGEST, read_completion
 from rollwise.types import RollwiseError
 
@@ -28,7 +29,8 @@ def marked(text: str) -> str | None:
     said = final_answer(text)
     if said and not any(letter.isdigit() for letter in said):
         return said
-    return final_number(text) or said or last_line(text)
+    number = final_number(text)
+    return str(number) if number is not None else said or last_line(text)
 
 
 RULES: dict[str, Callable[[str], str | None]] = {"marked": marked, **EXTRACTIONS}

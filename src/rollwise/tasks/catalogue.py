@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rollwise.tasks.choice import LETTERS
 from rollwise.tasks.extraction import after_hashes, last_boxed
+from rollwise.tasks.options import LETTERS
 
 Problem = dict[str, Any]
 """A row as every data set has it: `prompt` (the bare problem), `answer`, then its own columns."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from rollwise.tasks.statement import is_denied
+
 NUMBER = re.compile(r"-?(?:\d+(?:,\d{3})+|\d+)(?:\.\d+)?|-?\.\d+")
 
 MARKER = re.compile(
-    r"\banswer\b(?:\s+(?:to|for)\b[^.:\n]{0,60}?)?\**\s*(?:is\b\s*:?|:|=)|^[ \t]*A:", re.IGNORECASE | re.MULTILINE
+    r"\banswer\b(?:\s+(?:to|for)\b[^.:\n]{0,60}?)?\**\s*(?:is\b\s*:?|(?:should|must|will)\s+be\b\s*:?|:|=)|^[ \t]*A:",
+    re.IGNORECASE | re.MULTILINE,
 )
 """ "The answer is", "answer to the question is", "Final answer:", and the "A:" that opens a line."""
 
@@ -24,16 +27,18 @@ def last_line(text: str) -> str | None:
 
 
 def last_number(text: str) -> str | None:
-    """The last number, thousands separators removed."""
-    found = NUMBER.findall(text)
-    return found[-1].replace(",", "") if found else None
+    """The last number, thousands separators removed; None where it is denied ("not 42")."""
+    found = list(NUMBER.finditer(text))
+    if not found or is_denied(text[: found[-1].start()]):
+        return None
+    return found[-1].group().replace(",", "")
 
 
 def after_hashes(text: str) -> str | None:
     """The number after the last "####", as GSM8K marks its answers."""
     _, marker, tail = text.rpartition("####")
     found = NUMBER.search(tail) if marker else None
-    return found.group().replace(",", "") if found else None
+    return None if found is None or is_denied(tail[: found.start()]) else found.group().replace(",", "")
 
 
 def last_character(text: str) -> str | None:

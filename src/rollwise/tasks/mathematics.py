@@ -12,7 +12,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from rollwise.tasks.extraction import final_answer, last_boxed, plain_latex
-from rollwise.tasks.numeric import read_number
+from rollwise.tasks.numeric import is_open
+from rollwise.tasks.quantity import SCALE, plain_number, read_number
+from rollwise.tasks.statement import NOT, statement, unwrap
 from rollwise.tasks.verdict import LONGEST, Verdict, failure, is_missing, success, unknown
 
 FORMULA = 600
@@ -36,6 +38,9 @@ READ = 4_000
 PROSE = re.compile(r"(?<![\\\w])(?:[A-Za-z]{2,}|[\d.,]+)\s+[A-Za-z]{2,}")
 """Two words in a row, or a number and its unit, as no formula has."""
 
+UNSETTLED = re.compile(NOT + r"|\b(?:n?or|minus|negative)\b", re.IGNORECASE)
+"""What the package reads past: "not 42" and "42 or 17" are 42 to it."""
+
 SCIENTIFIC = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)[eE]([-+]?\d{1,4})(?!\w)")
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
@@ -54,8 +59,14 @@ def settle(completion: str, row: Mapping[str, Any]) -> Verdict | None:
     box = last_boxed(completion[-LONGEST:])
     if box is None:
         _, hashes, tail = completion[-READ:].rpartition("####")
-        said = tail.strip().partition("\n")[0] if hashes else final_answer(completion[-READ:])
-        return _compare_numbers(said or "", gold)
+        said = statement((tail.strip().partition("\n")[0] if hashes else final_answer(completion[-READ:])) or "")
+        if said:
+            return _settle_statement(said, gold)
+        return failure("a number that is denied, or one of two") if is_open(completion[-READ:]) else None
+    if re.search(NOT, unwrap(box)) and not re.search(NOT, unwrap(gold)):
+        return failure("a value is denied", _spell_text(box))
+    if SCALE.search(unwrap(box)) and (compared := _compare_numbers(unwrap(box), gold)) is not None:
+        return compared
     if plain_latex(box) == plain_latex(gold) != "":
         return success("the same text", _spell_text(box))
     if (compared := _compare_numbers(box, gold)) is not None:
@@ -141,9 +152,21 @@ def spell(value: Any) -> str:
         return str(value)[:200]
 
 
-def _compare_numbers(found: str, gold: str) -> Verdict | None:
+def _settle_statement(said: str, gold: str) -> Verdict | None:
+    """The verdict on the statement of an answer: plain numbers, denials, more than one answer; None for all else."""
+    if (
+        (compared := _compare_numbers(said, gold, prose=True)) is not None
+        or not UNSETTLED.search(said)
+        or UNSETTLED.search(gold)
+    ):
+        return compared
+    return failure("more than one answer, or one that is denied", _spell_text(said))
+
+
+def _compare_numbers(found: str, gold: str, prose: bool = False) -> Verdict | None:
     """The verdict on two plain numbers; None unless both are, and where a rounding of one may equal the other."""
-    number, right = read_number(found), read_number(gold)
+    right = read_number(gold)
+    number = None if right is None else plain_number(found, prose)
     if number is None or right is None:
         return None
     if number == right:

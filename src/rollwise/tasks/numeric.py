@@ -8,62 +8,50 @@ from fractions import Fraction
 from typing import Any
 
 from rollwise.tasks.extraction import final_answer, last_boxed
+from rollwise.tasks.quantity import LARGEST, NEGATIVE, NUMBER, plain_number, read_number, scale
+from rollwise.tasks.statement import is_denied, statement, unwrap
 from rollwise.tasks.verdict import LONGEST, Verdict, failure, is_missing, success, unknown
 
-LARGEST = 400
-"""Most characters and largest exponent of a number; beyond that it is a trap, not an answer."""
-
-NUMBER = re.compile(
-    r"(?:(?<![\w)\]}])[-\u2212+])?\s?(?:\\?[$\u20ac\u00a3]\s?)?"
-    r"(?:\d{1,3}(?:(?:,|\\,|\{,\})\d{3}){1,40}(?!\d)|\d+|(?=\.\d))(?:\.\d+)?(?:[eE][-+]?\d{1,4}(?!\w))?"
-    r"(?:\s?/\s?\d{1,400}(?![\d/]))?"
-)
-"""A number with sign, currency, thousands separators, exponent and denominator."""
-
-LATEX = re.compile(r"([-\u2212]?)\s*\\[dt]?frac\s*\{\s*(-?\d+)\s*\}\s*\{\s*(-?\d+)\s*\}")
-PLAIN = re.compile(
-    r"\s*([-+\u2212]?)\s*(?:\\?[$\u20ac\u00a3])?\s*"
-    r"(\d{1,3}(?:(?:,|\\,|,?\\!|\{,\}|,\\!)\d{3})+|\d+|(?=\.\d))(\.\d*)?(?:[eE]([-+]?\d+))?"
-    r"\s*(?:/\s*(\d+))?\s*(?:\\?[%$])?\.?\s*"
-)
-"""Text that is one number: sign, whole part with thousands separators or none, decimals, exponent, denominator."""
+ALTERNATIVE = re.compile(r"\d\W*(?:\w+\W+){0,2}\bor\b\W*(?:\w+\W+){0,2}$", re.IGNORECASE)
+"""Text before a number that leaves the choice between it and one before."""
 
 
-def read_number(text: str) -> Fraction | None:
-    """The exact value of text that is one number and nothing else (separators, currency and per cent signs aside).
+def final_number(text: str) -> Fraction | None:
+    """The number an answer ends in; None where it ends in none, or in something that is no plain number."""
+    return find_number(text)[0]
 
-    None for anything else, and for more than LARGEST digits or a larger exponent.
+
+def find_number(text: str) -> tuple[Fraction | None, str]:
+    """The value of the number an answer ends in, and the text it was read in.
+
+    A box that holds anything decides; then the line after the last "####" and the statement after the last
+    "answer is" where they hold a digit; else the last number, unless it is denied or the second of "42 or 17".
     """
-    if len(text) > LARGEST:
-        return None
-    if latex := LATEX.fullmatch(text.strip()):
-        sign, over, under = latex.groups()
-        value = _ratio(over, under)
-        return -value if value is not None and sign else value
-    plain = PLAIN.fullmatch(text)
-    if plain is None:
-        return None
-    sign, whole, decimals, exponent, under = plain.groups()
-    if exponent and abs(int(exponent)) > LARGEST:
-        return None
-    digits = re.sub(r"\D", "", whole) or "0"
-    value = _ratio(f"{digits}{(decimals or '').rstrip('.')}e{exponent or 0}", under or "1")
-    return -value if value is not None and sign in ("-", "\u2212") else value
-
-
-def final_number(text: str) -> str | None:
-    """The number an answer ends in: boxed, after the last "####", after the last "answer is", else the last one."""
-    box = last_boxed(text)
+    if box := last_boxed(text):
+        return plain_number(unwrap(box)), box
     _, hashes, tail = text.rpartition("####")
-    for place in (box, tail.partition("\n")[0] if hashes else None, final_answer(text)):
-        if place is None:
-            continue
-        if LATEX.fullmatch(place.strip()):
-            return place.strip()
-        if found := NUMBER.search(place.rpartition("=")[2]) or NUMBER.search(place):
-            return found.group().strip()
-    numbers = [found.group() for found in NUMBER.finditer(text)]
-    return numbers[-1].strip() if numbers else None
+    for place in (tail.partition("\n")[0] if hashes else None, final_answer(text)):
+        said = statement(place) if place else ""
+        if re.search(r"\d", said):
+            return plain_number(said, prose=True), said
+    numbers = list(NUMBER.finditer(text))
+    if not numbers:
+        return None, ""
+    last = numbers[-1]
+    before = text[max(0, last.start() - 60) : last.start()]
+    if _leaves_open(before):
+        return None, last.group()
+    value = read_number(last.group())
+    if value is not None and NEGATIVE.search(before):
+        value = -value
+    times = scale(text[last.end() : last.end() + 40])
+    return (None if value is None else value * times), last.group()
+
+
+def is_open(text: str) -> bool:
+    """Whether the last number of a text is denied, or the second of "42 or 17"."""
+    numbers = list(NUMBER.finditer(text))
+    return bool(numbers) and _leaves_open(text[max(0, numbers[-1].start() - 60) : numbers[-1].start()])
 
 
 def judge_number(completion: str, row: Mapping[str, Any]) -> Verdict:
@@ -76,28 +64,22 @@ def judge_number(completion: str, row: Mapping[str, Any]) -> Verdict:
         return unknown("the row has no answer")
     right = read_number(str(gold))
     if right is None:
-        right = _marked_number(str(gold)[-LONGEST:])
+        right = _gold_number(str(gold)[-LONGEST:])
     if right is None:
         return unknown("the row's answer is no number")
-    text = final_number(completion[-LONGEST:])
-    if text is None:
-        return failure("no number found")
-    found = read_number(text)
+    found, text = find_number(completion[-LONGEST:])
     if found is None:
-        return failure("no number of a reasonable size", text[:40])
+        return failure("no plain number", text[:40]) if text else failure("no number found")
     spelled = str(found)[:LARGEST]
     return success("equal numbers", spelled) if found == right else failure("another number", spelled)
 
 
-def _marked_number(text: str) -> Fraction | None:
-    """The number of a worked answer: in its box, after its "####", or the only one in it."""
-    if last_boxed(text) is None and "####" not in text and len(NUMBER.findall(text)) != 1:
-        return None
-    return read_number(final_number(text) or "")
+def _leaves_open(before: str) -> bool:
+    return is_denied(before) or ALTERNATIVE.search(before) is not None
 
 
-def _ratio(over: str, under: str) -> Fraction | None:
-    try:
-        return Fraction(over) / Fraction(under)
-    except (ValueError, ZeroDivisionError):
-        return None
+def _gold_number(text: str) -> Fraction | None:
+    """The number of a row's answer with its unit, or of a worked one: in its box, after its "####"."""
+    if last_boxed(text) is not None or "####" in text:
+        return final_number(text)
+    return plain_number(statement(text), prose=True)
