@@ -190,8 +190,8 @@ def test_its_mechanism_acts(alone: Callable[..., Run], preset: str) -> None:
 
 OFF: dict[str, tuple[Callable[[Any], bool], dict[str, Any], str]] = {
     "allocator": (lambda method: method.allocator != "uniform", {"allocator": "uniform"}, "counts"),
-    "selector": (lambda method: method.selector, {"selector": None}, "prompts"),
-    "curators": (lambda method: method.curators, {"curators": []}, "rows"),
+    "selector": (lambda method: method.selector, {"selector": None, "selector_settings": None}, "prompts"),
+    "curators": (lambda method: method.curators, {"curators": [], "curator_settings": None}, "rows"),
     "advantage": (lambda method: method.advantage != "grpo", {"advantage": "grpo"}, "advantages"),
     # VIP refuses a prior that is alike for all prompts
     "prior": (lambda method: "prior" in method.step and method.allocator != "vip", {"prior": "1,1"}, "counts"),
