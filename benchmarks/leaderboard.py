@@ -3,12 +3,11 @@
     python benchmarks/leaderboard.py [--stage NAME ...] [--jobs 2] [--runs runs/leaderboard] [--summary]
 
 Stages: screen, weights, settings, choose, confirm, causes, shapes, curves, finalists, methods, method_finalists,
-method_families, sequential, tokens. What `--runs` holds is
-not run again, so the command goes on where it stopped; `--summary` runs nothing and sums up what is there. Chosen on two
-tasks and seeds 0 to 9; confirmed once on a third task and seeds 10 to 24. The published methods are a comparison of their
-own: screened on seeds 0 to 4, the best taken to 30 seeds, seeds 10 to 29 of the third task among them. Results:
-benchmarks/results/leaderboard.json, one line a run in leaderboard_runs.jsonl, figures beside them. From nothing some ten
-hours of one core, estimated at 12 s a run.
+method_families, sequential, tokens. What `--runs` holds is not run again, so the command goes on where it stopped;
+`--summary` runs nothing and sums up what is there. Chosen on two tasks and seeds 0 to 9; confirmed once on a third task and
+seeds 10 to 24. The published methods are a comparison of their own: screened on seeds 0 to 4, the best taken to 30 seeds,
+seeds 10 to 29 of the third task among them. Results: benchmarks/results/leaderboard.json, one line a run in
+leaderboard_runs.jsonl, figures beside them. From nothing some ten hours of one core, estimated at 12 s a run.
 """
 
 from __future__ import annotations
@@ -232,7 +231,8 @@ def main() -> None:
     play("shapes updates", Stage(("uniform",), shape="updates"))
     if "curves" in wanted and not options.summary:
         report["weight_curves"] = rounded(causes.weight_curves(SIZE, TASKS))
-    play("finalists", Stage(last, seeds=FULL))
+    thirty = play("finalists", Stage(last, seeds=FULL))
+    report["stages"]["finalists not chosen on"] = rows_of([row for row in thirty if row["seed"] not in CHOICE])
     report["methods"] = rounded(play_methods(play, wanted if not options.summary else ()))
     play("sequential", Stage(SEQUENTIAL, seeds=SCREEN[:3]))
     play("tokens", Stage(BY_TOKENS, shape="tokens"))

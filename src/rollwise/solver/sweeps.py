@@ -78,21 +78,8 @@ def value_all(  # type: ignore[no-untyped-def]
         for done in range(min(waves, count) - 1):
             later_spends = track and done > 0
             _step_back(
-                depths,
-                starts,
-                ends,
-                count,
-                costs,
-                lam,
-                track,
-                later_spends,
-                halves,
-                now,
-                spent,
-                ahead,
-                ahead_spent,
-                most,
-            )
+                depths, starts, ends, count, costs, lam, track, later_spends, halves, now, spent, ahead, ahead_spent, most
+            )  # fmt: skip
         for level in range(count):
             row = slice(starts[level], ends[level])
             _expect(now[row], paths[level], ahead)
