@@ -33,22 +33,23 @@ def tokenizer() -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(tokenizer_object=built, pad_token="<pad>", eos_token="<eos>")
 
 
-def save_model(folder: Path, seed: int = 0) -> str:
-    """A random two-layer Qwen2 of 30,000 parameters, as a folder that TRL loads by name."""
+def save_model(folder: Path, seed: int = 0, **changes: Any) -> str:
+    """A random two-layer Qwen2 of 30,000 parameters, as a folder that TRL loads by name; `changes` to its configuration."""
     torch.manual_seed(seed)
-    config = Qwen2Config(
-        vocab_size=len(CHARACTERS) + 2,
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-        max_position_embeddings=128,
-        pad_token_id=0,
-        eos_token_id=1,
-        bos_token_id=None,
-        tie_word_embeddings=True,
-    )
+    shape: dict[str, Any] = {
+        "vocab_size": len(CHARACTERS) + 2,
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "num_key_value_heads": 2,
+        "max_position_embeddings": 128,
+        "pad_token_id": 0,
+        "eos_token_id": 1,
+        "bos_token_id": None,
+        "tie_word_embeddings": True,
+    }
+    config = Qwen2Config(**shape | changes)
     Qwen2ForCausalLM(config).save_pretrained(folder)
     tokenizer().save_pretrained(folder)
     return str(folder)

@@ -8,37 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, Qwen2Config, Qwen2ForCausalLM
+from transformers import AutoModelForCausalLM
 
 from rollwise.allocators.gvm import Gvm
 from rollwise.integrations.trl import RollwiseGRPOConfig, RollwiseGRPOTrainer
 from rollwise.integrations.trl.gradients import gradient_norms, output_layer
 from rollwise.types import IntArray, RollwiseError, StepRecord, StepView
 
-from .support import CHARACTERS, digits, settings, tokenizer
+from .support import digits, save_model, settings, tokenizer
 
 
 @pytest.fixture(scope="module")
 def untied(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A model whose output layer is a matrix of its own, so that its gradient can be read off."""
-    torch.manual_seed(3)
-    folder = tmp_path_factory.mktemp("untied")
-    config = Qwen2Config(
-        vocab_size=len(CHARACTERS) + 2,
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-        pad_token_id=0,
-        eos_token_id=1,
-        bos_token_id=None,
-        tie_word_embeddings=False,
-        initializer_range=0.3,
-    )
-    Qwen2ForCausalLM(config).save_pretrained(folder)
-    tokenizer().save_pretrained(folder)
-    return str(folder)
+    return save_model(tmp_path_factory.mktemp("untied"), seed=3, tie_word_embeddings=False, initializer_range=0.3)
 
 
 def by_autograd(model: Any, part: dict[str, torch.Tensor], row: int, temperature: float) -> float:
