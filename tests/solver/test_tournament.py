@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollwise.solver.tournament import precedes, raise_lowest, replay, seed_lowest, seed_winners, set_lowest
+from rollwise.solver.tournament import precedes, replay, seed_lowest, seed_winners, set_lowest, settle_lowest
 
 changes = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 3), st.integers(0, 3), st.booleans()), max_size=30)
 
@@ -34,9 +34,8 @@ def test_the_lowest_are_those_of_a_plain_scan(size: int, changed: list[tuple[int
     for place, value, more, has_room in [(i, 3, 0, True) for i in range(size)] + changed:
         i = place % size
         now[i], after[i], gain[i], paid[i], room[i] = value, value + 0.5 + more, value + more, paid[i] + more, has_room
-        set_lowest(floats, counts, i, np.array([now[i], after[i]]), gain[i], has_room)
-        for node in range(floats.shape[0] // 2 - 1, 0, -1):
-            raise_lowest(floats, counts, node, paid)
+        set_lowest(floats, counts, i, now[i], after[i], gain[i], has_room)
+        settle_lowest(floats, counts, i, paid)
     on_it = now == now.min()
     risers = np.flatnonzero(on_it & room)
     assert floats[1, 0] == now.min()

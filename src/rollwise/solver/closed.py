@@ -22,7 +22,7 @@ from __future__ import annotations
 import numpy as np
 
 from rollwise.solver.jit import compile_kernel
-from rollwise.solver.tournament import raise_lowest, replay, seed_lowest, seed_winners, set_lowest
+from rollwise.solver.tournament import raise_lowest, replay, seed_lowest, seed_winners, set_lowest, settle_lowest
 from rollwise.types import FloatArray, IntArray
 from rollwise.utilities import Utility, max_reward, squared_advantage_normalised, squared_advantage_raw
 
@@ -68,15 +68,18 @@ def fill_closed(
 @compile_kernel
 def _fill(rule, a, b, s, f, pending, room, paid, share):  # type: ignore[no-untyped-def]
     given, spent = np.zeros_like(s), paid.copy()
-    keys = np.empty((s.size, 3))
+    keys, odds = np.empty((s.size, 3)), np.empty((s.size, 2))
     for i in range(s.size):
-        _rate(rule, a[i], b[i], s[i], f[i], pending[i], keys[i])
+        _seed(a[i], b[i], s[i], f[i], pending[i], odds[i])
+        _rate(rule, a[i], b[i], s[i], f[i], pending[i], odds[i], keys[i])
     winners = seed_winners(keys, spent, room)
     for _ in range(share):
         chosen = winners[1]
+        k = pending[chosen] + given[chosen]
         given[chosen] += 1
         spent[chosen] += 1
-        _rate(rule, a[chosen], b[chosen], s[chosen], f[chosen], pending[chosen] + given[chosen], keys[chosen])
+        _extend(a[chosen], b[chosen], s[chosen], f[chosen], k, odds[chosen])
+        _rate(rule, a[chosen], b[chosen], s[chosen], f[chosen], k + 1, odds[chosen], keys[chosen])
         replay(winners, chosen, keys, spent, given[chosen] < room[chosen])
     return given
 
@@ -85,12 +88,14 @@ def _fill(rule, a, b, s, f, pending, room, paid, share):  # type: ignore[no-unty
 def _plan(rule, a, b, s, f, pending, room, paid, left):  # type: ignore[no-untyped-def]
     """(B,) all that is left spent at once: whatever gains most of log(prod c * min E[h | mixed]) per rollout."""
     given, spent = np.zeros_like(s), paid.copy()
-    keys = np.empty((s.size, 3))
+    keys, odds = np.empty((s.size, 3)), np.empty((s.size, 2))
     gain = np.empty(s.size)
     floats, counts = seed_lowest(s.size)
     for i in range(s.size):
-        _rate(rule, a[i], b[i], s[i], f[i], pending[i], keys[i])
-        gain[i] = _look_ahead(rule, a[i], b[i], s[i], f[i], pending[i], i, room[i] > 0, floats, counts)
+        k = pending[i]
+        _seed(a[i], b[i], s[i], f[i], k, odds[i])
+        _rate(rule, a[i], b[i], s[i], f[i], k, odds[i], keys[i])
+        gain[i] = _look_ahead(rule, a[i], b[i], s[i], f[i], k, odds[i], i, room[i] > 0, floats, counts)
     for node in range(floats.shape[0] // 2 - 1, 0, -1):
         raise_lowest(floats, counts, node, spent)
     winners = seed_winners(keys, spent, room)
@@ -104,44 +109,44 @@ def _plan(rule, a, b, s, f, pending, room, paid, left):  # type: ignore[no-untyp
                 each = (gained + np.log(max(next_low, low) / low)) / on_it
                 if each > gain[chosen]:
                     chosen = lifted
+        k = pending[chosen] + given[chosen]
         given[chosen] += 1
         spent[chosen] += 1
-        k, more = pending[chosen] + given[chosen], given[chosen] < room[chosen]
-        _rate(rule, a[chosen], b[chosen], s[chosen], f[chosen], k, keys[chosen])
-        gain[chosen] = _look_ahead(rule, a[chosen], b[chosen], s[chosen], f[chosen], k, chosen, more, floats, counts)
+        more = given[chosen] < room[chosen]
+        at = (a[chosen], b[chosen], s[chosen], f[chosen])
+        _extend(*at, k, odds[chosen])
+        _rate(rule, *at, k + 1, odds[chosen], keys[chosen])
+        gain[chosen] = _look_ahead(rule, *at, k + 1, odds[chosen], chosen, more, floats, counts)
         replay(winners, chosen, keys, spent, more)
-        node = (floats.shape[0] // 2 + chosen) // 2
-        while node > 0:
-            raise_lowest(floats, counts, node, spent)
-            node //= 2
+        settle_lowest(floats, counts, chosen, spent)
     return given
 
 
 @compile_kernel
-def _look_ahead(rule, a, b, s, f, k, i, has_room, floats, counts):  # type: ignore[no-untyped-def]
+def _look_ahead(rule, a, b, s, f, k, odds, i, has_room, floats, counts):  # type: ignore[no-untyped-def]
     """Set prompt i's leaf to E[h | mixed] with k and k + 1 rollouts running; log of what one more does to its chance."""
-    chance, worth = np.empty(2), np.empty(2)
-    for more in range(2):
-        chance[more] = 1.0 if s > 0 and f > 0 else 1.0 - _stay_unmixed(a, b, s, f, k + more)
-        worth[more] = s + f + k + more
-        if rule == 2 and chance[more] > 0:
-            worth[more] = _expected_square(a, b, s, f, k + more) / chance[more]
-    gain = np.log(chance[1] / chance[0]) if chance[0] > 0 else np.inf
-    set_lowest(floats, counts, i, worth, gain, has_room)
+    now, after = 1.0, 1.0
+    if s == 0 or f == 0:
+        now, after = 1.0 - _unmixed(s + f, k, odds), 1.0 - _unmixed_after(a, b, s, f, k, odds)
+    worth, next_worth = float(s + f + k), float(s + f + k + 1)
+    if rule == 2:
+        if now > 0:
+            worth = _expected_square(a, b, s, f, k) / now
+        if after > 0:
+            next_worth = _expected_square(a, b, s, f, k + 1) / after
+    gain = np.log(after / now) if now > 0 else np.inf
+    set_lowest(floats, counts, i, worth, next_worth, gain, has_room)
     return gain
 
 
 @compile_kernel
-def _rate(rule, a, b, s, f, k, key):  # type: ignore[no-untyped-def]
+def _rate(rule, a, b, s, f, k, odds, key):  # type: ignore[no-untyped-def]
     """Write (stage, gain, order) of one more rollout, larger first; stage 2: sure to lack, 1: may lack, 0: has."""
     key[:] = 0.0
     if rule == 0 or rule == 1:
         if s > 0:
             return
-        missed, hazard = 1.0, a / (a + b + f)
-        for j in range(k):
-            missed *= 1.0 - hazard
-            hazard = a / (a + b + f + j + 1)
+        missed, hazard = odds[1], a / (a + b + f + k)
         if rule == 0:
             key[0], key[1] = 1.0, missed * hazard
         elif k == 0:
@@ -152,23 +157,41 @@ def _rate(rule, a, b, s, f, k, key):  # type: ignore[no-untyped-def]
     if s > 0 and f > 0:
         key[1] = -(s + f + k) if rule == 3 else -_expected_square(a, b, s, f, k)
         return
-    now, after = _stay_unmixed(a, b, s, f, k), _stay_unmixed(a, b, s, f, k + 1)
+    now = _unmixed(s + f, k, odds)
     if now == 1.0:
         key[0], key[2] = 2.0, -(s + f + k)
     else:
-        key[0], key[1] = 1.0, (1.0 - after) / (1.0 - now)
+        key[0], key[1] = 1.0, (1.0 - _unmixed_after(a, b, s, f, k, odds)) / (1.0 - now)
 
 
 @compile_kernel
-def _stay_unmixed(a, b, s, f, k):  # type: ignore[no-untyped-def]
-    """Chance that a prompt with outcomes of one kind only is still so after k more."""
-    if k == 0 or (s + f == 0 and k == 1):
-        return 1.0
-    all_right, all_wrong = 1.0 if f == 0 else 0.0, 1.0 if s == 0 else 0.0
+def _seed(a, b, s, f, k, odds):  # type: ignore[no-untyped-def]
+    """Write the chances that a prompt has successes alone, and failures alone, once k more are back."""
+    odds[0], odds[1] = 1.0 if f == 0 else 0.0, 1.0 if s == 0 else 0.0
     for j in range(k):
-        all_right *= (a + s + j) / (a + b + s + f + j)
-        all_wrong *= (b + f + j) / (a + b + s + f + j)
-    return all_right + all_wrong
+        _extend(a, b, s, f, j, odds)
+
+
+@compile_kernel
+def _extend(a, b, s, f, k, odds):  # type: ignore[no-untyped-def]
+    """Take the chances from k to k + 1."""
+    total = a + b + s + f + k
+    odds[0] *= (a + s + k) / total
+    odds[1] *= (b + f + k) / total
+
+
+@compile_kernel
+def _unmixed(n, k, odds):  # type: ignore[no-untyped-def]
+    """Chance that a prompt with n outcomes of one kind only is still so after k more."""
+    return 1.0 if k == 0 or (n == 0 and k == 1) else odds[0] + odds[1]
+
+
+@compile_kernel
+def _unmixed_after(a, b, s, f, k, odds):  # type: ignore[no-untyped-def]
+    """`_unmixed` with one more running."""
+    if s + f + k == 0:
+        return 1.0
+    return (odds[0] * (a + s + k) + odds[1] * (b + f + k)) / (a + b + s + f + k)
 
 
 @compile_kernel

@@ -18,9 +18,9 @@ _CHUNK = 8192
 def compile_kernel(function: Callable[..., Any]) -> Any:
     """Compile `function` with numba; installs whose folders are read-only compile anew in every process."""
     try:
-        return numba.njit(nogil=True, cache=True)(function)
+        return numba.njit(nogil=True, cache=True, error_model="numpy")(function)
     except RuntimeError:
-        return numba.njit(nogil=True)(function)
+        return numba.njit(nogil=True, error_model="numpy")(function)
 
 
 @intrinsic

@@ -17,7 +17,7 @@ from rollwise.solver.dual import Price
 from rollwise.solver.last import HORIZON, fill_last
 from rollwise.solver.prices import check_room, check_sum, price_range
 from rollwise.solver.prompts import PromptStates, Terms, own_terms, parts
-from rollwise.solver.waves import FirstWave, price_waves, value_waves
+from rollwise.solver.waves import FirstWave, WaveProblem, price_waves, value_waves
 from rollwise.types import FloatArray, IntArray
 
 SAMPLE = 32
@@ -152,9 +152,9 @@ def _price_wave(utility: Terms, prompts: PromptStates, waves: int, limits: _Limi
     if groups.size <= SAMPLE:
         groups, terms = own_terms(utility, groups, top)
         steepest = price_range(terms, prompts)
-        price = price_waves(groups, counts, terms, sizes, waves, limits.cost, _LEAST * steepest, steepest)
-        wave = value_waves(groups, terms, sizes, waves, price.high)
-        more = value_waves(groups, terms, sizes, waves, price.low)
+        problem = WaveProblem(groups, terms, sizes, waves)
+        price = price_waves(problem, counts, limits.cost, _LEAST * steepest, steepest)
+        wave, more = problem.value(price.high), problem.value(price.low)
         given = _mix(wave, more, group, limits.cost, paid)
     else:
         sample, terms = own_terms(utility, prompts.take(_strata(prompts)), top)
@@ -221,32 +221,33 @@ def _price_sample(
     """
     steepest = price_range(terms, sample)
 
-    def search(part: PromptStates, tried: IntArray, roughness: float, start: float, factor: float) -> Price:
-        weights = np.full(part.size, size / part.size)
+    def search(problem: WaveProblem, count: int, roughness: float, start: float, factor: float) -> Price:
         return price_waves(
-            part, weights, terms, tried, waves, budget, _LEAST * steepest, steepest,
+            problem, np.full(count, size / count), budget, _LEAST * steepest, steepest,
             tolerance=roughness * _TOLERANCE, slack=roughness * SLACK * budget, tries=_TRIES, start=start, factor=factor,
         )  # fmt: skip
 
     guess = steepest / (_GUESS * max(1.0, budget / size))
     few = sample.take(np.arange(_STRIDE // 2, sample.size, _STRIDE))
-    rough = search(few, sizes, _ROUGH, guess, 4.0)
+    rough = search(WaveProblem(few, terms, sizes, waves), few.size, _ROUGH, guess, 4.0)
     # At the end of the range the few have no use for the budget, which says nothing of the others.
     lam = rough.price if rough.price > 2 * _LEAST * steepest else guess
     short = sizes[sizes <= _SHORT]
+    whole = WaveProblem(sample, terms, sizes, waves)
+    brief = whole if short.size == sizes.size else WaveProblem(sample, terms, short, waves)
 
     def suffices(lam: float) -> bool:
-        tried, whole = (value_waves(sample, terms, s, waves, lam, spend=False).worth for s in (short, sizes))
-        return bool((whole.max(axis=1) - tried.max(axis=1)).max() <= _NEGLIGIBLE * (terms.max() - terms.min()))
+        gain = whole.value(lam, spend=False).worth.max(axis=1) - brief.value(lam, spend=False).worth.max(axis=1)
+        return bool(gain.max() <= _NEGLIGIBLE * (terms.max() - terms.min()))
 
-    for tried in (short, sizes):
-        if tried.size < sizes.size and not suffices(lam):
+    for problem in (brief, whole):
+        if problem is not whole and not suffices(lam):
             continue
-        price = search(sample, tried, 1.0, lam, _NEAR)
+        price = search(problem, sample.size, 1.0, lam, _NEAR)
         # Where no price comes near the budget, spend jumps: the dearer side leaves the rest to the waves that follow.
         lam = price.price if abs(price.spend - budget) <= 2 * SLACK * budget else price.high
-        if tried.size < sizes.size and suffices(lam):
-            return tried, lam
+        if problem is not whole and suffices(lam):
+            return short, lam
     return sizes, lam
 
 

@@ -95,9 +95,12 @@ class PromptStates:
     def grouped(self) -> tuple[IntArray, IntArray, IntArray]:
         """Prompts in equal situations: (U,) first member of each group, (P,) group of each, (U,) group sizes."""
         rows = np.stack([getattr(self, field.name).view(np.uint64) for field in fields(self)], axis=1)
-        _, first, group, counts = np.unique(
-            _mix(rows, _MULTIPLIERS), return_index=True, return_inverse=True, return_counts=True
-        )
+        keys = _mix(rows, _MULTIPLIERS)
+        ordered = np.sort(keys)
+        if (ordered[1:] != ordered[:-1]).all():
+            alone = np.arange(self.size)
+            return alone, alone, np.ones_like(alone)
+        _, first, group, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
         if not _are_alike(rows, first, group):  # two different rows met under one key
             _, first, group, counts = np.unique(
                 rows, axis=0, return_index=True, return_inverse=True, return_counts=True

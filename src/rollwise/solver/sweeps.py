@@ -52,7 +52,7 @@ def value_all(  # type: ignore[no-untyped-def]
     # Rows of W, of one more rollout's cost and of the spend, one after the other, all times pi.
     now, costs, spent = np.empty(states), np.empty(states), np.zeros(states if track else 0)
     # What a sweep reads beyond its row must be numbers.
-    ahead, ahead_spent = np.zeros((top + 4) * LANES), np.zeros((top + 4) * LANES)
+    ahead, ahead_spent = np.zeros((top + 6) * LANES), np.zeros((top + 6) * LANES)
     risen, fallen, chance = np.empty((top + 1) * LANES), np.empty((top + 1) * LANES), np.empty((top + 1) * LANES)
     halves = 0.5 ** np.arange(top // 2 + 1)
     lane, ends = np.empty(LANES, dtype=np.int64), np.empty(sizes.size, dtype=np.int64)
@@ -70,7 +70,7 @@ def value_all(  # type: ignore[no-untyped-def]
         for level in range(count):
             ends[level] = starts[level] + min(depths[level] + 1, most) * LANES
         _fill(
-            alpha, beta, s, f, room, dear, cheap, table, lane, terms, sizes, depths, starts, ends, count,
+            alpha, beta, s, f, room, dear, cheap, table, best, lane, terms, sizes, depths, starts, ends, count,
             risen, fallen, chance, now, costs,
         )  # fmt: skip
         if track:
@@ -96,19 +96,19 @@ def value_all(  # type: ignore[no-untyped-def]
 
 @compile_kernel
 def _fill(  # type: ignore[no-untyped-def]
-    alpha, beta, s, f, room, dear, cheap, table, lane, terms, sizes, depths, starts, ends, count,
+    alpha, beta, s, f, room, dear, cheap, table, best, lane, terms, sizes, depths, starts, ends, count,
     risen, fallen, chance, now, costs,
 ):  # fmt: skip
     """pi times h, and pi times the expected cost of one more rollout, of every state a wave may end in."""
     top = depths[count - 1]
     norm, rate = np.ones(LANES), np.empty(LANES)
-    up, down = np.empty(LANES), np.empty(LANES)
+    up, down, shift = np.empty(LANES), np.empty(LANES), np.empty(LANES)
     place = np.empty(LANES, dtype=np.int64)
     values = terms.reshape(-1)
     flat = True
     for x in range(LANES):
         p = lane[x]
-        up[x], down[x] = alpha[p], beta[p]
+        up[x], down[x], shift[x] = alpha[p], beta[p], best[p]
         # Keeps rising factorials and their quotients floats, whatever the belief; the same whoever is beside.
         rate[x] = 1.0 / (alpha[p] + beta[p] + depths[-1] / np.e)
         flat = flat and dear[p] == 1.0 and cheap[p] == 1.0
@@ -133,7 +133,7 @@ def _fill(  # type: ignore[no-untyped-def]
             place[x] = 0
             if sizes[level] <= room[p]:
                 place[x] = (table[p] * terms.shape[1] + s[p] + f[p] + m) * terms.shape[2] + s[p]
-        _weigh(costs[first:last], values, place, now[first:last])
+        _weigh(costs[first:last], values, place, shift, now[first:last])
         for x in range(LANES):
             p = lane[x]
             if sizes[level] > room[p]:
@@ -156,11 +156,11 @@ def _spread(risen, fallen, norm, chance, row):  # type: ignore[no-untyped-def]
 
 
 @compile_kernel
-def _weigh(chances, values, place, row):  # type: ignore[no-untyped-def]
-    """Chances times h, each lane's h from its own place in the flat table on."""
+def _weigh(chances, values, place, shift, row):  # type: ignore[no-untyped-def]
+    """Chances times h - shift, each lane's h from its own place in the flat table on."""
     for j in range(row.size // LANES):
         for x in range(LANES):
-            row[j * LANES + x] = chances[j * LANES + x] * values[place[x] + j]
+            row[j * LANES + x] = chances[j * LANES + x] * (values[place[x] + j] - shift[x])
 
 
 @compile_kernel
@@ -203,18 +203,23 @@ def _read(row, ahead, m):  # type: ignore[no-untyped-def]
     ahead[: row.size] = row
     if row.size < (m + 1) * LANES:
         # Beyond the states that are live lie settled ones, worth 0.
-        for y in range(row.size, min(row.size + 4 * LANES, ahead.size)):
+        for y in range(row.size, min(row.size + 6 * LANES, ahead.size)):
             ahead[y] = 0.0
 
 
 @compile_kernel
 def _sweep(row, m, n, most):  # type: ignore[no-untyped-def]
-    """Take a row over m outcomes back to one over n, in place, two outcomes at a time.
+    """Take a row over m outcomes back to one over n, in place, four outcomes at a time.
 
     The first `most` states alone are live; an even number of states is swept, so that loops have no remainder.
     """
     i = m
-    while i - 2 >= n:
+    while i - 4 >= n:
+        for y in range((min(i - 3, most) + 1) // 2 * (2 * LANES)):
+            ends, inner = row[y] + row[y + 4 * LANES], row[y + LANES] + row[y + 3 * LANES]
+            row[y] = ends + 4.0 * inner + 6.0 * row[y + 2 * LANES]
+        i -= 4
+    if i - 2 >= n:
         for y in range((min(i - 1, most) + 1) // 2 * (2 * LANES)):
             row[y] = (row[y] + row[y + LANES]) + (row[y + LANES] + row[y + 2 * LANES])
         i -= 2

@@ -79,27 +79,44 @@ def seed_lowest(size):  # type: ignore[no-untyped-def]
 
 
 @compile_kernel
-def set_lowest(floats, counts, i, worth, gain, has_room):  # type: ignore[no-untyped-def]
-    """Set the leaf of prompt i: `worth` (now, with one more) and what one more gains."""
+def set_lowest(floats, counts, i, worth, next_worth, gain, has_room):  # type: ignore[no-untyped-def]
+    """Set the leaf of prompt i: what it is worth now and with one more, and what one more gains."""
     leaf = floats.shape[0] // 2 + i
-    floats[leaf, 0] = worth[0]
-    floats[leaf, 1] = worth[1] if has_room else np.inf
+    floats[leaf, 0] = worth
+    floats[leaf, 1] = next_worth if has_room else np.inf
     floats[leaf, 2] = gain if has_room else 0.0
     counts[leaf, 0], counts[leaf, 1], counts[leaf, 2] = (1, i, 0) if has_room else (0, -1, 1)
+
+
+@compile_kernel
+def settle_lowest(floats, counts, i, paid):  # type: ignore[no-untyped-def]
+    """Put the tree right after the leaf of prompt i changed, or what was paid for it."""
+    node = floats.shape[0] // 2 + i
+    while node > 1:
+        node //= 2
+        low, next_low, gained = floats[node]
+        on_it, first, stuck = counts[node]
+        raise_lowest(floats, counts, node, paid)
+        same = floats[node, 0] == low and floats[node, 1] == next_low and floats[node, 2] == gained
+        if same and counts[node, 0] == on_it and counts[node, 1] == first != i and counts[node, 2] == stuck:
+            return
 
 
 @compile_kernel
 def raise_lowest(floats, counts, node, paid):  # type: ignore[no-untyped-def]
     """Put one inner node right from its children."""
     left, right = 2 * node, 2 * node + 1
-    low = min(floats[left, 0], floats[right, 0])
-    for child, other in ((left, right), (right, left)):
-        if floats[other, 0] > low + TIE:
-            floats[node] = floats[child]
-            counts[node] = counts[child]
-            floats[node, 1] = min(floats[child, 1], floats[other, 0])
-            return
-    floats[node, 0] = low
+    least, most = floats[left, 0], floats[right, 0]
+    if most < least - TIE or least < most - TIE:
+        # One child alone has the minimum.
+        child, above = (left, most) if least < most else (right, least)
+        floats[node, 0] = floats[child, 0]
+        floats[node, 1] = min(floats[child, 1], above)
+        floats[node, 2] = floats[child, 2]
+        for place in range(3):
+            counts[node, place] = counts[child, place]
+        return
+    floats[node, 0] = min(least, most)
     floats[node, 1] = min(floats[left, 1], floats[right, 1])
     floats[node, 2] = floats[left, 2] + floats[right, 2]
     first, second = counts[left, 1], counts[right, 1]

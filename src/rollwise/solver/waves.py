@@ -53,16 +53,14 @@ def wave_bound(utility: Terms, prompts: PromptStates, budget: float, waves: int,
     groups = prompts.take(first)
     steepest = price_range(terms, prompts)
     sizes = np.arange(int(groups.room.max()) + 1)
-    found = price_waves(groups, counts, terms, sizes, waves, float(budget), 0.0 if at_most else -steepest, steepest)
+    problem = WaveProblem(groups, terms, sizes, waves)
+    found = price_waves(problem, counts, float(budget), 0.0 if at_most else -steepest, steepest)
     return Bound(found.value, found.price, found.spend, prompts.top, found.floor)
 
 
 def price_waves(
-    prompts: PromptStates,
+    problem: WaveProblem,
     weights: FloatArray | IntArray,
-    terms: FloatArray,
-    sizes: IntArray,
-    waves: int,
     budget: float,
     lowest: float,
     highest: float,
@@ -77,8 +75,7 @@ def price_waves(
 
     `tolerance`, `slack`, `tries`, `start` and `factor` shorten the search, as in `find_price`.
     """
-    problem = WaveProblem(prompts, terms, sizes, waves)
-    rows = np.arange(prompts.size)
+    rows = np.arange(weights.size)
 
     def evaluate(lam: float) -> tuple[float, float]:
         wave = problem.value(lam)
@@ -126,9 +123,8 @@ class WaveProblem:
             np.maximum(since[prompts.table] - prompts.successes, 0),
             largest[prompts.table],
         )
-        terms = terms - largest[:, None, None]
         self._tasks = []
-        for pending in np.unique(prompts.pending).tolist():
+        for pending in np.unique(prompts.pending).tolist() if prompts.pending.any() else [0]:
             members = np.flatnonzero(prompts.pending == pending)
             # Prompts with little room need few sizes: lanes of like depth waste none.
             members = members[np.argsort(prompts.room[members], kind="stable")]
