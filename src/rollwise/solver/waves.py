@@ -75,12 +75,10 @@ def price_waves(
 
     `tolerance`, `slack`, `tries`, `start` and `factor` shorten the search, as in `find_price`.
     """
-    rows = np.arange(weights.size)
 
     def evaluate(lam: float) -> tuple[float, float]:
         wave = problem.value(lam)
-        best = wave.best()
-        return float(weights @ wave.worth[rows, best]), float(weights @ wave.spend[rows, best])
+        return _total(wave.worth, wave.spend, weights)
 
     search = {"tolerance": tolerance, "slack": slack, "tries": tries, "start": start, "factor": factor}
     return find_price(evaluate, budget, lowest, highest, **search)  # type: ignore[arg-type]
@@ -150,6 +148,16 @@ class WaveProblem:
             with ThreadPoolExecutor(min(thread_count(), _MOST_THREADS)) as pool:
                 list(pool.map(run, self._tasks))
         return FirstWave(self._sizes, worth, expected)
+
+
+@compile_kernel
+def _total(worth, spend, weights):  # type: ignore[no-untyped-def]
+    """Weighted sums of what the chosen waves are worth, and of what they are expected to spend."""
+    chosen, hope, paid = _choose(worth), 0.0, 0.0
+    for p in range(weights.size):
+        hope += weights[p] * worth[p, chosen[p]]
+        paid += weights[p] * spend[p, chosen[p]]
+    return hope, paid
 
 
 @compile_kernel
