@@ -87,6 +87,9 @@ def start(
     ] = False,
 ) -> None:
     """Spend a fixed rollout budget where it teaches the model most."""
+    from rollwise.cli.compilation import announce_compilation
+
+    announce_compilation()
 
 
 def say(message: str, status: int) -> int:
