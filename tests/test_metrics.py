@@ -8,18 +8,19 @@ import pytest
 from rollwise.allocators import get_allocator
 from rollwise.metrics import step_metrics
 from rollwise.step import Step
-from rollwise.types import RollwiseError
+from rollwise.types import Outcome, RollwiseError
 from rollwise.weighting import row_weights
 
 
 def test_metrics_of_unequal_groups_by_hand() -> None:
     slots = np.array([0, 0, 1, 1, 1, 1, 1, 1])
     rewards = np.array([1.0, 1.0, 0, 0, 0, 1, np.nan, 0])
-    metrics = step_metrics(np.array([2, 6, 0]), np.array([2, 1, 0]), slots, rewards, slots.tolist())
+    outcomes = {Outcome.SUCCESS: np.array([2, 1, 0]), Outcome.UNKNOWN: np.array([0, 2, 0])}
+    metrics = step_metrics(np.array([2, 6, 0]), outcomes, slots, rewards, slots.tolist())
     assert metrics["dead_prompt_share"] == pytest.approx(2 / 3)
     assert metrics["informative_rollout_share"] == pytest.approx(6 / 8)
     assert metrics["unsolved_share"] == pytest.approx(1 / 3)
-    assert metrics["unknown_share"] == pytest.approx(1 / 8)
+    assert metrics["unknown_share"] == pytest.approx(2 / 8), "counted from outcomes, not from rewards"
     assert metrics["reward_prompt_mean"] == pytest.approx((1 + 0.2) / 2)
     assert metrics["reward_rollout_mean"] == pytest.approx(3 / 7)
     share = np.array([0.25, 0.75])

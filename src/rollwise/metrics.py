@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
 
 from rollwise.advantages.base import Groups
-from rollwise.types import FloatArray, IntArray
+from rollwise.types import FloatArray, IntArray, Outcome
 
 
 def step_metrics(
-    counts: IntArray, successes: IntArray, slots: IntArray, rewards: FloatArray, group_ids: Sequence[Hashable]
+    counts: IntArray,
+    outcomes: Mapping[Outcome, IntArray],
+    slots: IntArray,
+    rewards: FloatArray,
+    group_ids: Sequence[Hashable],
 ) -> dict[str, float]:
     """Metrics of a step of B prompts and n rollouts.
 
     Args:
         counts: (B,) rollouts paid for per prompt.
-        successes: (B,) how many succeeded.
+        outcomes: (B,) how many succeeded, failed and stayed unknown; `unknown_share` is the last's share of all.
         slots: (n,) prompt slot of each rollout.
-        rewards: (n,) rewards, NaN where unknown.
+        rewards: (n,) rewards, NaN where there is none.
         group_ids: (n,) which rollouts share a baseline.
 
     A group whose known rewards are all equal is dead: it carries no gradient. `dead_prompt_share` counts prompts without
@@ -40,8 +44,8 @@ def step_metrics(
         "rollouts": float(counts.sum()),
         "dead_prompt_share": 1.0 - float(live_prompts.mean()),
         "informative_rollout_share": float(live.mean()) if len(live) else 0.0,
-        "unsolved_share": float((successes == 0).mean()),
-        "unknown_share": float(1.0 - known.mean()) if len(known) else 0.0,
+        "unsolved_share": float((outcomes[Outcome.SUCCESS] == 0).mean()),
+        "unknown_share": float(outcomes[Outcome.UNKNOWN].sum() / max(1, counts.sum())),
         "reward_prompt_mean": prompt_mean(slots, rewards, known),
         "reward_rollout_mean": float(rewards[known].mean()) if known.any() else 0.0,
         "alloc_entropy": float(entropy / np.log(len(counts))) if len(counts) > 1 else 1.0,

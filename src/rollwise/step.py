@@ -235,7 +235,7 @@ class Step:
             factors={},
             waves=self._wave,
             budget=self.budget,
-            metrics=step_metrics(self._paid, self._counts[Outcome.SUCCESS], slots, rewards, groups)
+            metrics=step_metrics(self._paid, self._counts, slots, rewards, groups)
             | {
                 "reward_first_wave": prompt_mean(slots, rewards, np.array([not row.wave for row in rows], dtype=bool)),
                 "waves": float(self._wave),

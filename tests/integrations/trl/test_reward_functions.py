@@ -39,6 +39,49 @@ def test_a_penalty_on_length_trains_and_turns_no_success_into_a_failure(model: s
         train(RecordedRollwise, rollwise(tmp_path / "c", outcome_threshold=0.5), model, [has_answer, penalty])
 
 
+class RecordedEvaluation(RecordedRollwise):
+    """Completions are recorded in evaluation as well."""
+
+    def _generate_single_turn(self, prompt_ids: Any, *rest: Any, **kwargs: Any) -> Any:
+        if not self.model.training:
+            self._mine = list(range(len(prompt_ids)))
+        return super()._generate_single_turn(prompt_ids, *rest, **kwargs)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"allocator": "uniform"}, {"multi_objective_aggregation": "normalize_then_sum"}],
+    ids=["waves", "stock", "aggregated"],
+)
+def test_an_unknown_outcome_has_no_reward_whatever_other_functions_say(
+    model: str, tmp_path: Path, changes: dict[str, Any]
+) -> None:
+    from trl.rewards import get_soft_overlong_punishment
+
+    def halting(completions: list[str], answer: list[str], **_: Any) -> list[float | None]:
+        right = has_answer(completions, answer)
+        return [None if index % 2 else value for index, value in enumerate(right)]
+
+    penalty = get_soft_overlong_punishment(max_completion_len=6, soft_punish_cache=5)
+    config = rollwise(tmp_path, max_steps=1, outcome="halting", eval_strategy="steps", eval_steps=1, **changes)
+    trainer = train(RecordedEvaluation, config, model, [halting, penalty], eval_dataset=digits(4))["trainer"]
+    record = trainer.last_record
+    unknown = np.array([row.outcome is Outcome.UNKNOWN for row in record.rollouts])
+    assert 0 < unknown.sum() < len(unknown)
+    assert record.successes.sum() > 0
+    assert [row.reward is None for row in record.rollouts] == unknown.tolist()
+    assert not record.advantages[unknown].any()
+    assert record.advantages[~unknown].any()
+    logged = trainer.state.log_history[0]
+    assert logged["rollwise/unknown_share"] == unknown.mean()
+    assert logged["reward"] == pytest.approx(
+        np.mean([row.reward for row in record.rollouts if row.reward is not None])
+    )
+    evaluated = next(entry for entry in trainer.state.log_history if "eval_reward" in entry)
+    parts = [evaluated[f"eval_rewards/{name}/mean"] for name in ("halting", "soft_overlong_punishment_reward")]
+    assert evaluated["eval_reward"] == pytest.approx(sum(parts)), "means over the same rows: those that were judged"
+
+
 @pytest.mark.parametrize(
     "form",
     [

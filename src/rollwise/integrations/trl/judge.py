@@ -14,7 +14,7 @@ from rollwise.integrations.trl.aggregation import sum_rewards
 from rollwise.integrations.trl.outcomes import OutcomeReader
 from rollwise.integrations.trl.rewards import checked, finish
 from rollwise.integrations.trl.scores import Scores
-from rollwise.types import FloatArray
+from rollwise.types import FloatArray, Outcome
 
 
 class Judge:
@@ -48,7 +48,7 @@ class Judge:
         completion_ids: list[Any],
         extras: dict[str, Any],
     ) -> Scores:
-        """Scores of the n completions of all processes.
+        """Scores of the n completions of all processes; a row whose outcome is unknown has no reward in any column.
 
         Args:
             columns: (n, F) gathered rewards.
@@ -72,6 +72,10 @@ class Judge:
         values = columns.double().cpu().numpy()
         summed = sum_rewards(values, self.weights)
         outcomes = tuple(self.outcomes.read(values, summed, own))
+        if self.outcomes.decides:
+            # what was not judged is no failure: the penalty that another function gave it must not train
+            unknown = np.array([outcome is Outcome.UNKNOWN for outcome in outcomes], dtype=bool)
+            values[unknown], summed[unknown] = np.nan, np.nan
         said: list[str | None] = [None] * len(values)
         if self._answers is not None:
             said = gather_object([self._answers(completion) for completion in completions])

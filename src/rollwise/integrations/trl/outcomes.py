@@ -23,6 +23,9 @@ class OutcomeReader:
     positive (0 and 1, or -1 and 1): anything richer stops the run and asks for `outcome`.
     """
 
+    decides = True
+    """Whether a row without outcome has no reward either; not where a vote gives both."""
+
     def __init__(
         self,
         outcome: str | Callable[..., Any] | None,

@@ -52,17 +52,20 @@ def report(
 ) -> None:
     """Tell the step what came back for each of the wave's rollouts.
 
-    `logprobs` (n,) is their summed log-probability, `norms` (n,) the norm of its gradient.
+    A rollout that no reward function scored has no reward, whatever its outcome. `logprobs` (n,) is their summed
+    log-probability, `norms` (n,) the norm of its gradient.
     """
     step.observe(
         *(
-            rollout.result(
-                scores.outcomes[k],
+            replace(
+                rollout.result(
+                    scores.outcomes[k],
+                    answer=scores.answers[k],
+                    tokens=int(scores.lengths[k]),
+                    logprob=None if logprobs is None else float(logprobs[k]),
+                    gradient_norm=None if norms is None else float(norms[k]),
+                ),
                 reward=None if np.isnan(scores.summed[k]) else float(scores.summed[k]),
-                answer=scores.answers[k],
-                tokens=int(scores.lengths[k]),
-                logprob=None if logprobs is None else float(logprobs[k]),
-                gradient_norm=None if norms is None else float(norms[k]),
             )
             for k, rollout in enumerate(wave.rollouts)
         )

@@ -161,16 +161,14 @@ class RollwiseGRPOTrainer(WaveTrainer):
     def _calculate_rewards(
         self, inputs: list[dict[str, Any]], prompts: list[Any], completions: list[Any], completion_ids_list: list[Any]
     ) -> torch.Tensor:
-        """The parent's rewards (n over all processes, F), kept aside with outcomes, lengths and end flags."""
+        """The parent's rewards (n over all processes, F), NaN where the outcome is unknown; kept aside with outcomes."""
         columns = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
+        log_extra, log_metric = self._log_completion_extra, self._log_metric
+        extras = {"trainer_state": self.state, "log_extra": log_extra, "log_metric": log_metric}
+        scores = self._judge.score(columns, inputs, prompts, completions, completion_ids_list, extras)
         if self.model.training:
-            extras = {
-                "trainer_state": self.state,
-                "log_extra": self._log_completion_extra,
-                "log_metric": self._log_metric,
-            }
-            self._scores = self._judge.score(columns, inputs, prompts, completions, completion_ids_list, extras)
-        return columns
+            self._scores = scores
+        return columns.new_tensor(scores.columns)
 
     # -- one step ---------------------------------------------------------------------------------------------------
 

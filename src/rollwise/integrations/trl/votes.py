@@ -28,6 +28,8 @@ def agreement(completions: Sequence[Any], **columns: Any) -> list[float]:
 class Unjudged(OutcomeReader):
     """Every outcome is unknown while a step is made."""
 
+    decides = False
+
     def __init__(self) -> None:
         super().__init__(None, None, ())
         self.source = "the vote"
@@ -44,7 +46,9 @@ def outcome_reader(
     named = outcome or args.outcome
     if args.labels == "majority" and named is None and args.outcome_threshold is None:
         return Unjudged()
-    return OutcomeReader(named, args.outcome_threshold, names)
+    reader = OutcomeReader(named, args.outcome_threshold, names)
+    reader.decides = args.labels != "majority"
+    return reader
 
 
 def answer_reader(args: RollwiseGRPOConfig, rule: Allocator) -> Callable[[Any], str] | None:
