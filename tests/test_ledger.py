@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +79,41 @@ def test_a_rewind_counts_what_was_lost_once(tmp_path: Path) -> None:
     again = Ledger(tmp_path / "l.jsonl")
     assert again.paid == 3 * 8 + 8
     assert again.rewind(1) == 8
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda path: path.unlink(), "holds 0 rollouts, 16 were paid for when the checkpoint was saved; put back"),
+        (lambda path: path.write_bytes(path.read_bytes()[:900]), "holds 4 rollouts, 16 were paid for"),
+        (
+            lambda path: path.write_text(path.read_text().replace('"3"', '"4"')),
+            "holds 24 rollouts, 16 .*, and not the",
+        ),
+    ],
+    ids=["missing", "shortened", "another"],
+)
+def test_a_ledger_goes_on_from_a_mark_only_where_it_holds_what_it_held(
+    tmp_path: Path, damage: Callable[[Path], object], words: str
+) -> None:
+    path = tmp_path / "l.jsonl"
+    ledger = Ledger(path)
+    for index in range(2):
+        run_step(ledger, index)
+    mark = ledger.mark()
+    run_step(ledger, 2)
+    ledger.close()
+    assert Ledger.reopen(path, mark).mark()["rollouts"] == 24
+    assert Ledger(path).mark() == ledger_of(path)
+    damage(path)
+    with pytest.raises(RollwiseError, match=f"^ledger: .*l.jsonl {words}"):
+        Ledger.reopen(path, mark)
+
+
+def ledger_of(path: Path) -> dict[str, Any]:
+    """The mark of a whole file, three steps of 8 rollouts."""
+    content = path.read_bytes()
+    return {"bytes": len(content), "digest": sha256(content).hexdigest(), "rollouts": 24}
 
 
 @given(

@@ -11,20 +11,25 @@ import io
 import json
 import os
 from collections.abc import Iterable
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 from weakref import WeakValueDictionary
 
+from rollwise.file_lock import claim
 from rollwise.ledger_lines import is_cut_short, read_line, read_rollout, rollout_line, wave_line
 from rollwise.types import Rollout, RollwiseError, StepRecord
 
-try:
-    import fcntl
-except ImportError:  # not a POSIX system: the file is then not guarded against other processes
-    fcntl = None  # type: ignore[assignment]
-
 _open: WeakValueDictionary[tuple[int, int], Ledger] = WeakValueDictionary()
 """The ledgers of this process by device and inode; of two on one file the later writes, as in a notebook's second try."""
+
+
+class Mark(TypedDict):
+    """How far a ledger was at a moment, for a checkpoint: its length in bytes, their SHA-256, and rollouts not lost."""
+
+    bytes: int
+    digest: str
+    rollouts: int
 
 
 class Ledger:
@@ -50,6 +55,7 @@ class Ledger:
         self._known_at: dict[int, int] = {}
         self._rollouts: dict[str, Rollout] = {}
         self._paid_by_step: dict[int, int] = {}
+        self._digest = sha256()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             # unbuffered: a write that fails half-way leaves nothing behind that a later one would repeat
@@ -111,34 +117,64 @@ class Ledger:
             self._write([{"type": "rewind", "step": step, "rollouts_lost": lost}])
         return lost
 
+    def mark(self) -> Mark:
+        """How far the ledger is; what it holds until here is on the disk when this returns."""
+        try:
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise self._fault("be written", error) from error
+        return {"bytes": self._size, "digest": self._digest.hexdigest(), "rollouts": self._kept}
+
+    @classmethod
+    def reopen(cls, path: str | os.PathLike[str], mark: Mark) -> Ledger:
+        """The ledger at `path`, which must begin with all that it held when `mark` was taken.
+
+        Raises:
+            RollwiseError: it is missing, shortened, or of another run, beside what opening raises.
+        """
+        held, found = 0, None
+        if os.path.exists(path):
+            ledger = cls(path)
+            held = ledger._kept
+            with open(ledger.path, "rb") as file:
+                found = sha256(file.read(mark["bytes"])).hexdigest()
+            if ledger._size >= mark["bytes"] and found == mark["digest"]:
+                return ledger
+            ledger.close()
+        others = "" if held < mark["rollouts"] else ", and not the same"
+        raise RollwiseError(
+            f"ledger: {path} holds {held} rollouts, {mark['rollouts']} were paid for when the checkpoint was saved{others}"
+            "; put back that run's ledger, or delete the checkpoint to go on from an earlier one"
+        )
+
+    @property
+    def _kept(self) -> int:
+        """Rollouts paid for whose training is not lost."""
+        return sum(self._paid_by_step.values())
+
     def close(self) -> None:
         """Close the file, which other processes may open then."""
         self._file.close()
 
     def _claim(self) -> None:
-        if fcntl is not None:
-            place = os.fstat(self._file.fileno())
-            earlier = _open.pop((place.st_dev, place.st_ino), None)
-            if earlier is not None:
-                earlier.close()
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                self._file.close()
-                raise RollwiseError(
-                    f"ledger: {self.path} is open in another process; let that run end, or give another folder"
-                ) from None
-            except OSError:
-                pass  # a file system without locks
-            _open[place.st_dev, place.st_ino] = self
+        place = os.fstat(self._file.fileno())
+        earlier = _open.pop((place.st_dev, place.st_ino), None)
+        if earlier is not None:
+            earlier.close()
+        if not claim(self._file):
+            self._file.close()
+            raise RollwiseError(
+                f"ledger: {self.path} is open in another process; let that run end, or give another folder"
+            )
+        _open[place.st_dev, place.st_ino] = self
 
     def _write(self, lines: list[dict[str, Any]]) -> None:
         if self._file.closed:
             raise RollwiseError(
                 f"ledger: {self.path} is closed, by close() or by opening it a second time; open it again to write"
             )
-        rest = memoryview("".join(json.dumps(line, allow_nan=False) + "\n" for line in lines).encode())
-        size = self._size + len(rest)
+        text = "".join(json.dumps(line, allow_nan=False) + "\n" for line in lines).encode()
+        rest, size = memoryview(text), self._size + len(text)
         try:
             while rest:
                 rest = rest[self._file.write(rest) :]
@@ -146,6 +182,7 @@ class Ledger:
             self._file.truncate(self._size)
             raise self._fault("be written", error) from error
         self._size = size
+        self._digest.update(text)
         for line in lines:
             self._take(line)
 
@@ -181,6 +218,7 @@ class Ledger:
                     raise RollwiseError(
                         f"ledger: {self.path} line {number} is not a ledger line ({error}); give another folder"
                     ) from None
+                self._digest.update(raw)
                 keep += len(raw)
         self._file.truncate(keep)
         return keep

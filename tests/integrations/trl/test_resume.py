@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_file
 from trl import GRPOTrainer
 
 from rollwise.integrations.trl import RollwiseGRPOTrainer
+from rollwise.integrations.trl.manifest import write_manifest
 from rollwise.types import IntArray, RollwiseError, StepView
 from tests.integrations.trl.support import brevity, digits, has_answer, rollwise, same, stock, train
 from tests.integrations.trl.worker import OneTakesAll
@@ -104,6 +106,8 @@ def checkpoint(saved: Path, tmp_path: Path) -> str:
         ({"objective": "log"}, "none", "log"),
         ({"outcome": "has_answer"}, "the summed reward", "has_answer"),
         ({"outcome_threshold": 0.5}, None, 0.5),
+        ({"optim": "sgd"}, "adamw_torch_fused", "sgd"),
+        ({"lr_scheduler_type": "cosine"}, "linear", "cosine"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
@@ -129,18 +133,67 @@ def test_a_resume_on_other_data_or_rewards_is_refused(model: str, tmp_path: Path
         train(RollwiseGRPOTrainer, config, model, [has_answer, brevity], resume=checkpoint)
 
 
-def test_what_shapes_no_block_may_change_on_resume(model: str, tmp_path: Path, checkpoint: str) -> None:
+def test_what_shapes_no_block_may_change_on_resume_and_takes_effect(
+    model: str, tmp_path: Path, checkpoint: str
+) -> None:
     free = {
         "max_steps": 3,
         "learning_rate": 1e-4,
         "logging_steps": 2,
-        "save_steps": 2,
+        "save_steps": 3,
         "temperature": 0.7,
         "beta": 0.1,
     }
     trainer = train(RollwiseGRPOTrainer, rollwise(tmp_path, **{**KEPT, **free}), model, resume=checkpoint)["trainer"]
     assert trainer.state.global_step == 3
     assert trainer.rollouts_spent == 3 * 16
+    logged = {entry["step"]: entry["learning_rate"] for entry in trainer.state.log_history if "loss" in entry}
+    assert logged == {1: 1e-3, 2: pytest.approx(1e-4 * 2 / 3)}, "linear, from 1e-4 over three steps; logged every two"
+    assert sorted(path.name for path in tmp_path.glob("checkpoint-*")) == ["checkpoint-1", "checkpoint-3"]
+
+
+def test_a_run_that_is_as_long_as_asked_trains_no_further(model: str, tmp_path: Path, checkpoint: str) -> None:
+    config = rollwise(tmp_path, max_steps=1, **KEPT)
+    result = train(RollwiseGRPOTrainer, config, model, resume=checkpoint)
+    trainer, saved = result["trainer"], load_file(Path(checkpoint) / "model.safetensors")
+    assert (trainer.state.global_step, trainer.rollouts_spent, result["gradients"]) == (1, 16, [])
+    weights = dict(trainer.model.named_parameters())
+    assert all(torch.equal(weights[name], value) for name, value in saved.items() if name in weights)
+
+
+LEDGER = Path("rollwise/ledger.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [
+        (lambda path: path.unlink(), "holds 0 rollouts, 16 were paid for when the checkpoint was saved; put back"),
+        (lambda path: path.write_text(""), "holds 0 rollouts, 16 were paid for"),
+        (
+            lambda path: path.write_text(path.read_text().replace('"0-0"', '"0-x"')),
+            "16 were paid for .*, and not the same",
+        ),
+    ],
+    ids=["missing", "empty", "another"],
+)
+def test_a_ledger_that_lacks_what_was_paid_for_is_refused(
+    model: str, tmp_path: Path, checkpoint: str, damage: Callable[[Path], object], words: str
+) -> None:
+    damage(tmp_path / LEDGER)
+    with pytest.raises(RollwiseError, match=f"^ledger: .*{words}"):
+        train(RollwiseGRPOTrainer, rollwise(tmp_path, max_steps=2, **KEPT), model, resume=checkpoint)
+
+
+def test_of_damaged_checkpoints_none_is_gone_on_with(
+    model: str, tmp_path: Path, checkpoint: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (Path(checkpoint) / "optimizer.pt").unlink()
+    config = rollwise(tmp_path, max_steps=2, **KEPT)
+    with pytest.raises(RollwiseError, match=r"^resume_from_checkpoint: .*checkpoint-1: optimizer.pt is missing"):
+        train(RollwiseGRPOTrainer, config, model, resume=checkpoint)
+    with pytest.raises(RollwiseError, match=r"^resume_from_checkpoint: .* holds no whole checkpoint; start anew"):
+        train(RollwiseGRPOTrainer, config, model, resume=True)
+    assert "rollwise: checkpoint-1 is passed over: optimizer.pt is missing" in capfd.readouterr().out
 
 
 def test_what_rollouts_took_is_taken_up(model: str, tmp_path: Path) -> None:
@@ -164,8 +217,8 @@ def _load(checkpoint: str) -> Any:
     [
         (lambda state: b"not a state", "is damaged"),
         (lambda state: [1, 2], "holds no rollwise state"),
-        (lambda state: {}, "has format None; this version reads 2"),
-        (lambda state: {**state, "format": 1}, "has format 1; this version reads 2"),
+        (lambda state: {}, "has format None; this version reads 3"),
+        (lambda state: {**state, "format": 1}, "has format 1; this version reads 3"),
         (lambda state: {**state, "world": 3}, "is from 3 processes; start as many, not 1"),
         (lambda state: {k: v for k, v in state.items() if k != "settings"}, "lacks 'settings' or holds a wrong one"),
         (lambda state: {**state, "step": "2"}, "lacks 'step' or holds a wrong one"),
@@ -184,6 +237,7 @@ def test_a_state_of_wrong_content_is_refused_in_one_line(
     path = Path(checkpoint) / "rollwise_state_0.pt"
     made = content(_load(checkpoint))
     path.write_bytes(made) if isinstance(made, bytes) else torch.save(made, path)
+    write_manifest(path.parent, 1)
     with pytest.raises(RollwiseError, match="^resume_from_checkpoint: ") as caught:
         train(RollwiseGRPOTrainer, rollwise(tmp_path, max_steps=2, **KEPT), model, resume=checkpoint)
     assert message in str(caught.value)
@@ -221,6 +275,6 @@ def test_a_stock_checkpoint_goes_on_with_its_open_block_made_again(
     train(GRPOTrainer, stock(tmp_path, max_steps=1, **shape), model)
     checkpoint = str(tmp_path / "checkpoint-1")
     trainer = train(RollwiseGRPOTrainer, rollwise(tmp_path, max_steps=4, **shape), model, resume=checkpoint)["trainer"]
-    assert "was not saved by rollwise" in capfd.readouterr().out
+    assert "was saved by another trainer" in capfd.readouterr().out
     assert trainer.state.global_step == 4
     assert trainer.last_record.step == 2, "block 0 was open, is made again as block 1, and block 2 follows"

@@ -1,8 +1,8 @@
 """What a checkpoint needs beside TRL's own files, so that a resumed run is the run that was stopped.
 
 TRL keeps the generated block and its step counter in memory only, and its sampler starts again at the first epoch's
-order. Saved per process: counter, buffered block (tensors), and the adapter's own state. Loaded without pickle's code
-execution (`weights_only`).
+order. Saved per process: counter, buffered block (tensors), the adapter's own state, and how far the ledger was. Loaded
+without pickle's code execution (`weights_only`).
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from torch.utils.data import Sampler
 
 from rollwise.types import RollwiseError
 
-FORMAT = 2
+FORMAT = 3
 CONTENT: dict[str, Any] = {
     "world": int,
     "settings": dict,
     "step": int,
     "buffered": (list, type(None)),
     "carried": dict,
+    "ledger": (dict, type(None)),
 }
 """What a state holds, by name, and the type of each part."""
 

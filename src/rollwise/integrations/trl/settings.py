@@ -29,6 +29,11 @@ GEOMETRY = (
 )
 """TRL's settings that fix what a block is, in which order prompts come, and what an advantage means."""
 
+OPTIMIZER = ("optim", "lr_scheduler_type")
+"""What a checkpoint's optimizer and schedule are the state of."""
+FOLLOWING = ("reduce_lr_on_plateau", "greedy")
+"""Schedules that move the learning rate by the loss, from where it is: another one would have no effect."""
+
 OURS = tuple(
     sorted({field.name for field in fields(RollwiseGRPOConfig)} - {field.name for field in fields(GRPOConfig)})
 )
@@ -45,6 +50,9 @@ def settings_of(
     None for a stream. Free to change: lengths of the run, learning rate, logging, saving, evaluation, generation.
     """
     found = {name: getattr(args, name) for name in (*GEOMETRY, *OURS)}
+    found |= {name: str(getattr(getattr(args, name), "value", getattr(args, name))) for name in OPTIMIZER}
+    if found["lr_scheduler_type"] in FOLLOWING:
+        found["learning_rate"] = args.learning_rate
     found |= {"allocator": rule.name, "outcome": outcome, "reward_funcs": list(rewards), "train_dataset": rows}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in found.items()}
 

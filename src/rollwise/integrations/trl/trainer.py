@@ -8,7 +8,6 @@ rows. Everything else here keeps ids, logs and checkpoints true. No allocation m
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -259,11 +258,6 @@ class RollwiseGRPOTrainer(WaveTrainer):
         logs.add_columns(self._logs["extra"], record)
 
     # -- checkpoints ------------------------------------------------------------------------------------------------
-
-    @property
-    def rollwise_folder(self) -> Path:
-        """Where the ledger lives: `output_dir/rollwise`."""
-        return Path(self.args.output_dir) / "rollwise"
 
     def _state(self) -> dict[str, Any]:
         """What the steps to come depend on, beside the settings and what TRL keeps."""
