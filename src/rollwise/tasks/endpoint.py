@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import json
 import os
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from http.client import HTTPException
 from queue import SimpleQueue
 from threading import Thread
+from time import sleep
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import Request
 
+from rollwise.tasks.exchange import Answer, describe, send
 from rollwise.tasks.generation import Completion, Prompt, Sampling
+from rollwise.tasks.reply import asked_wait, read_reply
 from rollwise.types import RollwiseError
 
-WAITS = (0.5, 1.0, 2.0, 4.0)
-"""Seconds before a request that failed is sent again."""
+WAITS = (0.5, 2.0, 8.0, 30.0)
+"""Seconds before a request that failed is sent again, where the server asks for no more."""
+
+LATER = (408, 425, 429)
+"""Statuses below 500 that say to ask again: the server's patience was over, too early, too many requests."""
+
+CHECK = 10.0
+"""Seconds that a server may take to say that it is there."""
 
 
 class Endpoint:
@@ -37,13 +45,16 @@ class Endpoint:
         timeout: float = 600.0,
         waits: Sequence[float] = WAITS,
     ) -> None:
-        """`address` up to and with /v1; a server may be silent for `timeout` seconds, and is asked again after `waits`.
+        """`address` up to and with /v1; a request may take `timeout` seconds in all, and is sent again after `waits`.
 
         Raises:
-            RollwiseError: an address that is none, or that nothing answers at.
+            RollwiseError: an address or a key that is none, or an address that nothing answers at.
         """
-        if urlsplit(address).scheme not in ("http", "https") or not urlsplit(address).netloc:
+        if not is_address(address):
             raise RollwiseError(f"endpoint: {address!r} is no address; give http://host:port/v1")
+        self._key = os.environ.get("OPENAI_API_KEY", "").strip()
+        if not (self._key.isascii() and self._key.isprintable()):
+            raise RollwiseError("OPENAI_API_KEY: it holds characters that no key has; set it anew")
         self.address, self.model, self.timeout, self._waits = address.rstrip("/"), model, timeout, tuple(waits)
         self._check()
         self._queue: SimpleQueue[tuple[Future[Completion], Prompt, int, Sampling] | None] = SimpleQueue()
@@ -93,69 +104,52 @@ class Endpoint:
             body["stop"] = list(sampling.stop)[:4]  # the protocol takes four
         chat = not isinstance(prompt, str)
         body |= {"messages": prompt} if chat else {"prompt": prompt}
-        answer = self._ask("/chat/completions" if chat else "/completions", body)
-        try:
-            choice = answer["choices"][0]
-            text = (choice["message"]["content"] if chat else choice["text"]) or ""
-            tokens = int((answer.get("usage") or {}).get("completion_tokens") or 0)
-            return Completion(sampling.cut(text), tokens, choice.get("finish_reason") != "length")
-        except (KeyError, IndexError, TypeError, ValueError) as error:
-            raise RollwiseError(
-                f"endpoint: {self.address} answered without choices ({str(answer)[:100]}); is it OpenAI-compatible?"
-            ) from error
+        made = self._ask("/chat/completions" if chat else "/completions", body)
+        return replace(made, text=sampling.cut(made.text))
 
-    def _ask(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        """The answer to one request; waits and asks again where the server is busy, failing or gone for a moment."""
+    def _ask(self, path: str, body: dict[str, Any]) -> Completion:
+        """The answer to one request; waits and asks again where the server is busy, gone, or answers nonsense."""
         reason = ""
         for wait in (*self._waits, None):
+            asked = None
             try:
-                with urllib.request.urlopen(self._request(path, body), timeout=self.timeout) as reply:
-                    text = reply.read()
-                return read_answer(text)
-            except urllib.error.HTTPError as error:
-                reason = f"status {error.code}: {error.read(300).decode(errors='replace').strip()}"
-                if error.code != 429 and error.code < 500:
+                answer = self._send(path, body, self.timeout)
+                if answer.status < 300:
+                    return read_reply(answer.text, chat="messages" in body)
+                reason = f"status {answer.status}: {answer.text.decode(errors='replace').strip()}"
+                if answer.status < 500 and answer.status not in LATER:
                     break
+                asked = answer.retry_after
             except (OSError, HTTPException, ValueError) as error:
-                reason = str(getattr(error, "reason", error))
+                reason = describe(error, self.timeout)
             if wait is not None:
-                time.sleep(wait)
+                sleep(max(wait, asked_wait(asked)))
         raise RollwiseError(
             f"endpoint: {self.address}{path} failed ({' '.join(reason.split())[:200]}); finished work is kept"
         )
 
     def _check(self) -> None:
         try:
-            urllib.request.urlopen(self._request("/models", None), timeout=10).close()
-        except urllib.error.HTTPError as error:
-            if error.code in (401, 403):
-                raise RollwiseError(
-                    f"endpoint: {self.address} refuses the key (status {error.code}); set OPENAI_API_KEY"
-                ) from error
-        except (OSError, HTTPException) as error:
-            reason = getattr(error, "reason", error)
+            status = self._send("/models", None, CHECK).status
+        except (OSError, HTTPException, ValueError) as error:
             raise RollwiseError(
-                f"endpoint: nothing answers at {self.address} ({reason}); is the server up?"
+                f"endpoint: nothing answers at {self.address} ({describe(error, CHECK)}); is the server up?"
             ) from error
+        if status in (401, 403):
+            raise RollwiseError(f"endpoint: {self.address} refuses the key (status {status}); set OPENAI_API_KEY")
 
-    def _request(self, path: str, body: dict[str, Any] | None) -> urllib.request.Request:
+    def _send(self, path: str, body: dict[str, Any] | None, limit: float) -> Answer:
         headers = {"Content-Type": "application/json"}
-        if key := os.environ.get("OPENAI_API_KEY"):
-            headers["Authorization"] = f"Bearer {key}"
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
         data = None if body is None else json.dumps(body).encode()
-        return urllib.request.Request(self.address + path, data=data, headers=headers)
+        return send(Request(self.address + path, data=data, headers=headers), limit)
 
 
-def read_answer(text: bytes) -> dict[str, Any]:
-    """The object that a reply is.
-
-    Raises:
-        ValueError: it is none, and how it begins.
-    """
+def is_address(given: str) -> bool:
+    """Whether it says how to reach a server: http or https, a host, and a port that is one if any."""
     try:
-        answer = json.loads(text)
+        parts = urlsplit(given)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
-        answer = None
-    if not isinstance(answer, dict):
-        raise ValueError(f"the answer is no JSON object but {text[:80].decode(errors='replace')!r}")
-    return answer
+        return False

@@ -59,11 +59,6 @@ class LocalModel:
         model, self.tokenizer = load_model_and_tokenizer(name, gguf_file=gguf_file, dtype=dtype)
         self.model: Any = model.to("cuda" if torch.cuda.is_available() else "cpu").eval()
 
-    @property
-    def has_template(self) -> bool:
-        """Whether the tokenizer has a chat template."""
-        return self.tokenizer.chat_template is not None
-
     def complete(self, prompts: Sequence[Prompt], sampling: Sampling, seeds: Sequence[int]) -> list[Completion]:
         """One completion per prompt; the batch is drawn from the first seed."""
         import torch
