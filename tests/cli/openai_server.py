@@ -1,7 +1,7 @@
 """A server that speaks the OpenAI protocol: `python openai_server.py FOLDER [DELAY]`.
 
 It writes its port to FOLDER/port and every request to FOLDER/requests.jsonl. A prompt "a+b?" is answered rightly or
-wrongly by a hash of prompt and seed (`is_right`); "busy", "refuse", "nonsense", "list", "page", "short" (a reply cut off)
+wrongly by a hash of prompt and seed (`is_right`); "busy", "refuse", "list", "page", "short" (a reply cut off)
 and "silent" in a prompt do as they say.
 """
 
@@ -59,8 +59,6 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(200, [1, 2])
         if "page" in prompt or "short" in prompt:
             return self.write(200, b"<html>proxy</html>", missing=9_000 if "short" in prompt else 0)
-        if "nonsense" in prompt:
-            return self.answer(200, {"choices": []})
         text = reply(prompt, body["seed"], body["temperature"])
         content = {"message": {"role": "assistant", "content": text}} if "messages" in body else {"text": text}
         self.answer(200, {"choices": [content | {"finish_reason": "stop"}], "usage": {"completion_tokens": 7}})

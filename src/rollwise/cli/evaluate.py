@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,37 +17,19 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from rollwise.cli.config import read_yaml
-from rollwise.cli.evaluate_loop import EvaluateConfig, generate, plan_batches
+from rollwise.cli.evaluate_inputs import check_columns, read_groups, read_tokenizer
+from rollwise.cli.evaluate_loop import EvaluateConfig, Item, generate, plan_batches
 from rollwise.cli.evaluate_results import summarise
-from rollwise.cli.evaluate_store import EvaluationStore
+from rollwise.cli.evaluate_store import COMPLETIONS, EvaluationStore
 from rollwise.cli.faults import explain
-from rollwise.cli.switches import refuse_switches
-from rollwise.tasks.catalogue import CATALOGUE
+from rollwise.cli.output import finite
+from rollwise.cli.preflight import check_prompts, check_template
+from rollwise.cli.values import short
 from rollwise.tasks.datasets import DataSpec, load_rows
 from rollwise.tasks.endpoint import Endpoint
 from rollwise.tasks.generation import Generator, LocalModel
-from rollwise.tasks.verifiers import Verifier, resolve_verifier
+from rollwise.tasks.verifiers import resolve_verifier
 from rollwise.types import RollwiseError
-
-
-def read_data(data: str, split: str | None, limit: int | None, chat: bool | None) -> DataSpec:
-    """The data to evaluate on: a name of the catalogue, a file, a hub id, or a .yaml file with a `data:` part.
-
-    Raises:
-        RollwiseError: settings that do not fit.
-    """
-    given: dict[str, Any] = {"source": data}
-    if data.endswith((".yaml", ".yml")):
-        given = read_yaml(Path(data))
-        given = dict(given.get("eval_data") or given.get("data") or given)
-    given.setdefault("split", "test" if data in CATALOGUE or given.get("source") == data else "train")
-    given |= {key: value for key, value in {"split": split, "limit": limit, "chat": chat}.items() if value is not None}
-    refuse_switches(given, DataSpec, "data.")
-    try:
-        return DataSpec.model_validate(given)
-    except ValidationError as error:
-        raise RollwiseError(f"--data {explain(error, DataSpec)}") from None
 
 
 def evaluate(
@@ -67,7 +50,7 @@ def evaluate(
         by: columns to break the scores down by, besides those of a named data set.
         out: the folder; default below runs/evaluate, from the settings, so that the same command goes on.
         concurrency: requests to an endpoint at a time.
-        timeout: seconds an endpoint may be silent before it is asked again.
+        timeout: seconds a request to an endpoint may take before it is sent again.
 
     Raises:
         RollwiseError: naming the setting that does not fit.
@@ -75,44 +58,60 @@ def evaluate(
     config = validate(settings)
     if not config.greedy and not config.samples:
         raise RollwiseError("--samples: nothing to do with --no-greedy and no samples; give --samples 8")
-    chosen = sorted(set(ks)) if ks else default_ks(config.samples)
-    if any(k < 1 or k > config.samples for k in chosen):
-        raise RollwiseError(f"--k: {chosen[-1]} does not fit {config.samples} samples; give 1 to {config.samples}")
+    chosen = choose_ks(ks, config.samples)
     verifier = resolve_verifier(config.verifier)
     rows = load_rows(config.data)
-    columns = group_columns(config, by, rows.column_names)
+    groups = read_groups(config.data.source, by, rows)
     check_columns(verifier, rows.column_names)
     began = time.monotonic()
     fingerprint = {"rows": len(rows), "digest": digest_of(rows)}
     stated = config.model_dump(mode="json")
-    store = EvaluationStore(out or default_folder(config, stated | fingerprint), stated | fingerprint)
     plan = list(plan_batches(config, [len(str(prompt)) for prompt in rows["prompt"]]))
-    left = [batch for batch in plan if any(item.key not in store.done for item in batch)]
-    found = len(store.done)
-    if left:
-        generator = make_generator(config, concurrency, timeout)
-        try:
-            generate(generator, config, verifier, rows, left, store, progress)
-        finally:
-            if isinstance(generator, Endpoint):
-                generator.close()
-    groups = {name: rows[name][:] for name in columns}
-    results = {
-        "model": config.model,
-        "data": config.data.source,
-        "split": config.data.split,
-        "verifier": verifier.name,
-        "prompts": len(rows),
-        **summarise(store.in_order(), groups, len(rows), chosen, config.seed),
-        "seconds": round(time.monotonic() - began, 1),
-        "found": found,
-        "folder": str(store.folder),
-        "settings": stated,
-    }
-    from rollwise.cli.output import finite
-
-    store.finish(finite(results))
+    folder = out or default_folder(config, stated | fingerprint)
+    with EvaluationStore(folder, stated | fingerprint, [item.key for batch in plan for item in batch]) as store:
+        found = len(store.done)
+        if left := what_is_left(plan, store, whole_batches=config.endpoint is None):
+            if store.damaged:
+                tell_damage(store, sum(map(len, plan)) - found)
+            if config.endpoint is None:
+                check_prompts(rows["prompt"], "--data")
+                check_template(read_tokenizer(config.model, config.gguf_file), rows["prompt"], "--chat", config.model)
+            generator = make_generator(config, concurrency, timeout)
+            try:
+                generate(generator, config, verifier, rows, left, store, progress)
+            finally:
+                if isinstance(generator, Endpoint):
+                    generator.close()
+        results = {
+            "model": config.model,
+            "data": config.data.source,
+            "split": config.data.split,
+            "verifier": verifier.name,
+            "prompts": len(rows),
+            **summarise(store.in_order(), groups, len(rows), chosen, config.seed),
+            "seconds": round(time.monotonic() - began, 1),
+            "found": found,
+            "folder": str(store.folder),
+            "settings": stated,
+        }
+        store.finish(finite(results))
     return results
+
+
+def what_is_left(plan: Sequence[list[Item]], store: EvaluationStore, whole_batches: bool) -> list[list[Item]]:
+    """The batches that hold what is to be made yet, whole where a batch is drawn together."""
+    missing = [[item for item in batch if item.key not in store.done] for batch in plan]
+    return [batch if whole_batches else rest for batch, rest in zip(plan, missing, strict=True) if rest]
+
+
+def tell_damage(store: EvaluationStore, missing: int) -> None:
+    """One line about lines of the store that cannot be read."""
+    lines = ", ".join(map(str, store.damaged[:5])) + (", ..." if len(store.damaged) > 5 else "")
+    print(
+        f"rollwise: {store.folder / COMPLETIONS}: {len(store.damaged)} damaged (line {lines}); "
+        f"{len(store.done)} completions are kept, {missing} are to be made",
+        file=sys.stderr,
+    )
 
 
 def make_generator(config: EvaluateConfig, concurrency: int, timeout: float) -> Generator:
@@ -140,40 +139,20 @@ def validate(settings: Mapping[str, Any]) -> EvaluateConfig:
         raise RollwiseError(f"--{explain(error, EvaluateConfig)}") from None
 
 
-def wants_chat(model: str, endpoint: str | None, gguf_file: str | None = None) -> bool:
-    """Whether prompts are conversations: at an endpoint, and where the model's tokenizer has a template."""
-    if endpoint is not None:
-        return True
-    from transformers import AutoTokenizer
+def choose_ks(given: Sequence[int] | None, samples: int) -> list[int]:
+    """The k of pass@k and maj@k, in order.
 
-    from rollwise.tasks.models import hub_reachable, locate_model
-
-    folder, file = locate_model(model, gguf_file)
-    options: dict[str, Any] = {"gguf_file": file} if file else {}
-    if not Path(folder).is_dir() and not hub_reachable():
-        options["local_files_only"] = True
-    try:
-        return AutoTokenizer.from_pretrained(folder, **options).chat_template is not None
-    # The libraries below have errors of their own, and all mean that the model cannot be had.
-    except Exception as error:
-        reason = " ".join(str(error).split())[:150]
-        raise RollwiseError(f"model: {model} has no readable tokenizer ({type(error).__name__}: {reason})") from error
-
-
-def check_columns(verifier: Verifier, held: Sequence[str]) -> None:
-    """Raise `RollwiseError` where the rows lack the column a verifier compares with."""
-    first = verifier.columns[:1]
-    if first and first[0] not in held:
-        raise RollwiseError(f"--verifier: {verifier.name} needs a column {first[0]!r}; the data has {', '.join(held)}")
-
-
-def group_columns(config: EvaluateConfig, by: Sequence[str], held: Sequence[str]) -> list[str]:
-    """Columns to break down by: those of a named data set, and those asked for."""
-    own = CATALOGUE[config.data.source].groups if config.data.source in CATALOGUE else ()
-    for name in by:
-        if name not in held:
-            raise RollwiseError(f"--by: no column {name!r}; the data has {', '.join(held)}")
-    return list(dict.fromkeys([*own, *by]))
+    Raises:
+        RollwiseError: one that is no number of the samples.
+    """
+    if not given:
+        return default_ks(samples)
+    if not samples:
+        raise RollwiseError("--k: there are no samples; give --samples 8")
+    for k in given:
+        if not 1 <= k <= samples:
+            raise RollwiseError(f"--k: {short(k)} does not fit {samples} samples; give 1 to {samples}")
+    return sorted(set(given))
 
 
 def default_ks(samples: int) -> list[int]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from rollwise.cli.output import AsJson, show
+from rollwise.cli.values import short
 from rollwise.types import RollwiseError
 
 
@@ -43,7 +44,8 @@ def evaluate(
     gguf_file: Annotated[str | None, typer.Option(help="The file to take of a folder with several.")] = None,
     concurrency: Annotated[int, typer.Option(help="Requests to the endpoint at a time.")] = 16,
     timeout: Annotated[
-        float, typer.Option(min=0.1, max=86_400.0, help="Seconds the endpoint may be silent before it is asked again.")
+        float,
+        typer.Option(min=0.1, max=86_400.0, help="Seconds a request may take before it is sent again."),
     ] = 600.0,
     out: Annotated[
         Path | None, typer.Option(help="Folder; goes on where it was. Default below runs/evaluate.")
@@ -55,10 +57,11 @@ def evaluate(
 
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     from rollwise.cli import evaluate as command
+    from rollwise.cli.evaluate_inputs import read_data, wants_chat
 
-    spec = command.read_data(data, split, limit, chat)
+    spec = read_data(data, split, limit, chat)
     if chat is None and not data.endswith((".yaml", ".yml")):
-        spec = spec.model_copy(update={"chat": command.wants_chat(model, endpoint, gguf_file)})
+        spec = spec.model_copy(update={"chat": wants_chat(model, endpoint, gguf_file)})
     settings = {
         "model": model,
         "endpoint": endpoint,
@@ -118,6 +121,10 @@ def lines(results: dict[str, Any]) -> list[str]:
                 "",
                 f"{kind}: {course['count']} completions of {course['tokens']:.0f} tokens; cut off {course['cut_off']:.1%}, "
                 f"no answer {course['no_answer']:.1%}, unknown {course['unknown']:.1%}",
+                *(
+                    f"unknown: {short(reason)} ({n} of {course['count']})"
+                    for reason, n in course["unknown_for"].items()
+                ),
             ]
     return [*shown, "", f"folder: {results['folder']} (results.json, completions.parquet)"]
 

@@ -18,6 +18,7 @@ from rollwise.tasks.datasets import DataSpec
 from rollwise.tasks.generation import Completion, Generator, Sampling
 from rollwise.tasks.verdict import Verdict
 from rollwise.tasks.verifiers import Verifier, judge_later
+from rollwise.types import RollwiseError
 
 
 class EvaluateConfig(BaseModel):
@@ -63,12 +64,21 @@ def generate(
     store: EvaluationStore,
     progress: bool,
 ) -> None:
-    """Complete the batches one after the other, each verified while the next is generated."""
+    """Complete the batches one after the other, each verified while the next is generated.
+
+    Raises:
+        RollwiseError: a batch cannot be completed; those before it are stored.
+    """
     total = sum(len(batch) for batch in batches)
     made = 0
     pending: list[tuple[Sequence[Item], list[Completion], list[Future[Verdict]]]] = []
     for batch in batches:
-        completions = complete(generator, config, rows, batch)
+        try:
+            completions = complete(generator, config, rows, batch)
+        except RollwiseError:
+            for entry in pending:
+                store.add(judged(*entry))
+            raise
         futures = [
             judge_later(verifier, completion.text, rows[item.row])
             for item, completion in zip(batch, completions, strict=True)

@@ -84,6 +84,7 @@ def _course(completions: Sequence[Mapping[str, Any]], kind: str) -> dict[str, An
         "tokens": float(np.mean([row["tokens"] for row in rows])),
         **{test: share(test) for test in TESTS},
         "reasons": dict(Counter(f"{row['outcome']}: {row['reason']}"[:80] for row in rows).most_common(12)),
+        "unknown_for": dict(Counter(row["reason"] for row in rows if TESTS["unknown"](row)).most_common(3)),
     }
 
 

@@ -2,41 +2,84 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, Literal
 
+from pydantic import BaseModel, Field, ValidationError
+
+from rollwise.cli.run_folder import reason_of
+from rollwise.cli.values import short
+from rollwise.file_lock import claim
 from rollwise.types import RollwiseError
 
 Key = tuple[str, int, int]
 """Kind ("greedy" or "sampled"), row, sample."""
 
+SETTINGS, COMPLETIONS, RESULTS = "settings.json", "completions.jsonl", "results.json"
+DRAFT = ".part"
+"""Ending of a file that is being written; what a kill leaves of it is of no use."""
+
+
+class Row(BaseModel):
+    """One line of `completions.jsonl`: a completion and what the verifier said of it."""
+
+    kind: Literal["greedy", "sampled"]
+    row: int
+    sample: int
+    completion: str
+    tokens: int = Field(ge=0, lt=1 << 63)
+    ended: bool
+    outcome: Literal["success", "failure", "unknown"]
+    reason: str
+    answer: str | None
+
 
 class EvaluationStore:
-    """`settings.json`, `completions.jsonl` and, at the end, `completions.parquet` and `results.json` in one folder."""
+    """`settings.json`, `completions.jsonl` and, at the end, `completions.parquet` and `results.json` in one folder.
 
-    def __init__(self, folder: Path, settings: Mapping[str, Any]) -> None:
-        """Open the folder, or make it.
+    Used with `with`; one process at a time has it.
+    """
+
+    def __init__(self, folder: Path, settings: Mapping[str, Any], keys: Collection[Key]) -> None:
+        """Open the folder, or make it; `keys` are those of all completions that the evaluation is to have.
 
         Raises:
-            RollwiseError: it holds something else, or an evaluation with other settings (the first that differs).
+            RollwiseError: it cannot be a folder or is another process's, holds something else or damaged settings, or an
+                evaluation with other settings (the first that differs).
         """
         self.folder = folder
         self.done: dict[Key, dict[str, Any]] = {}
+        self.damaged: list[int] = []
+        """Numbers of the lines that are no completion of this evaluation; they are left where they are."""
         stated: dict[str, Any] = json.loads(json.dumps(settings, default=str))
-        kept = folder / "settings.json"
-        if kept.is_file():
-            self._compare(json.loads(kept.read_text(encoding="utf-8")), stated)
-        elif folder.exists() and any(folder.iterdir()):
-            raise RollwiseError(f"--out: {folder} holds something else; give a new or empty folder")
-        else:
+        with self._named_faults():
             folder.mkdir(parents=True, exist_ok=True)
-            draft = folder / "settings.json.part"
-            draft.write_text(json.dumps(stated, indent=1) + "\n", encoding="utf-8")
-            draft.rename(kept)
-        self._lines = self._open(folder / "completions.jsonl")
+            held = {path.name for path in folder.iterdir()}
+            lines = folder / COMPLETIONS
+            begun = RESULTS in held or (COMPLETIONS in held and lines.stat().st_size > 0)
+            if SETTINGS not in held and (begun or held - {SETTINGS + DRAFT, COMPLETIONS}):
+                raise RollwiseError(f"--out: {folder} holds something else; give a new or empty folder")
+            self._lines = lines.open("a+b")
+            try:
+                self._claim()
+                if begun:
+                    self._compare(read_settings(folder / SETTINGS), stated)
+                else:  # with nothing made yet, other settings harm nothing
+                    write_json(folder / SETTINGS, stated)
+                self._read(self._lines, set(keys))
+            except BaseException:
+                self._lines.close()
+                raise
+
+    def __enter__(self) -> EvaluationStore:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        with contextlib.suppress(OSError):  # of what could not be written, which `add` has told of
+            self._lines.close()
 
     def add(self, rows: Iterable[dict[str, Any]]) -> None:
         """Append judged completions; those that are there already stay as they are."""
@@ -44,51 +87,108 @@ class EvaluationStore:
             key = key_of(row)
             if key not in self.done:
                 self.done[key] = row
-                print(json.dumps(row, ensure_ascii=False), file=self._lines)
-        self._lines.flush()
+                with self._named_faults():
+                    self._lines.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+        with self._named_faults():
+            self._lines.flush()
 
     def finish(self, results: Mapping[str, Any]) -> None:
         """Write the results and the table of completions, each whole or not at all."""
         import pandas as pd
 
-        self._lines.close()
-        table = self.folder / "completions.parquet.part"
-        pd.DataFrame(self.in_order()).to_parquet(table, index=False)
-        table.rename(self.folder / "completions.parquet")
-        draft = self.folder / "results.json.part"
-        draft.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
-        draft.rename(self.folder / "results.json")
+        with self._named_faults():
+            table = self.folder / f"completions.parquet{DRAFT}"
+            pd.DataFrame(self.in_order()).to_parquet(table, index=False)
+            table.replace(self.folder / "completions.parquet")
+            write_json(self.folder / RESULTS, results)
 
     def in_order(self) -> list[dict[str, Any]]:
         """All completions, greedy ones first, by row and sample."""
         return [self.done[key] for key in sorted(self.done)]
 
+    def _claim(self) -> None:
+        if not claim(self._lines):
+            raise RollwiseError(
+                f"--out: {self.folder} is being written by another process; let that end, or give another folder"
+            )
+
     def _compare(self, kept: dict[str, Any], asked: dict[str, Any]) -> None:
-        for name in {**kept, **asked}:
-            if kept.get(name) != asked.get(name):
+        before, now = dict(flatten(kept)), dict(flatten(asked))
+        for name in {**before, **now}:
+            if before.get(name) != now.get(name):
                 raise RollwiseError(
-                    f"--out: {self.folder} holds an evaluation with {name} {kept.get(name)!r}, not {asked.get(name)!r}; "
-                    "give another folder"
+                    f"--out: {self.folder} holds an evaluation with {name} {short(before.get(name))}, "
+                    f"not {short(now.get(name))}; give another folder"
                 )
 
-    def _open(self, path: Path) -> TextIO:
-        """Read what is there, cut off a line that a kill left unfinished, and open for appending."""
+    def _read(self, lines: BinaryIO, keys: Collection[Key]) -> None:
+        """Take in what is there, and cut off a last line that a kill left unfinished."""
+        lines.seek(0)
         whole = 0
-        if path.exists():
-            with path.open("rb") as lines:
-                for line in lines:
-                    try:
-                        row = json.loads(line)
-                    except ValueError:
-                        break
-                    if not line.endswith(b"\n"):
-                        break
-                    self.done[key_of(row)] = row
-                    whole += len(line)
-            os.truncate(path, whole)
-        return path.open("a", encoding="utf-8")
+        ended = True
+        for number, line in enumerate(lines, start=1):
+            row, ended = read_row(line), line.endswith(b"\n")
+            if row is not None and key_of(row) in keys:
+                self.done[key_of(row)] = row
+            elif not ended:
+                lines.truncate(whole)
+                return
+            elif line.strip():
+                self.damaged.append(number)
+            whole += len(line)
+        if not ended:
+            lines.write(b"\n")
+
+    @contextlib.contextmanager
+    def _named_faults(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            place = error.filename or self.folder
+            raise RollwiseError(
+                f"--out: {place} cannot be written ({reason_of(error)}); give a folder with room and write access"
+            ) from error
 
 
 def key_of(row: Mapping[str, Any]) -> Key:
     """What a completion is known by."""
     return str(row["kind"]), int(row["row"]), int(row["sample"])
+
+
+def read_row(line: bytes) -> dict[str, Any] | None:
+    """The completion in a line; None where there is none."""
+    try:
+        return Row.model_validate_json(line, strict=True).model_dump()
+    except ValidationError:
+        return None
+
+
+def read_settings(path: Path) -> dict[str, Any]:
+    """The settings in a file.
+
+    Raises:
+        RollwiseError: it holds none.
+    """
+    try:
+        settings = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        settings = None
+    if not isinstance(settings, dict):
+        raise RollwiseError(f"--out: {path} is damaged: it holds no settings; put it right, or give another folder")
+    return settings
+
+
+def write_json(path: Path, data: Mapping[str, Any]) -> None:
+    """Write a file, whole or not at all."""
+    draft = path.with_name(path.name + DRAFT)
+    draft.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    draft.replace(path)
+
+
+def flatten(settings: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Each setting with its whole name, "data.limit"."""
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from flatten(value, f"{above}{name}.")
+        else:
+            yield above + name, value
