@@ -119,12 +119,31 @@ def test_chains_need_no_columns_and_take_their_size_from_the_limit() -> None:
         (b"\n\n", "no rows"),
         (b'{"prompt": "a"}\n{"prompt": \n', "line 2 is not valid JSON"),
         (b'{"prompt": "a"}\n\n[1]\n', "line 3 is not a JSON object"),
-        (b'{"prompt": "\xff"}\n', "unreadable after line 0 (UnicodeDecodeError"),
+        (b'{"prompt": "a"}\n{"prompt": "caf\xe9"}\n', "line 2 is not UTF-8 text; save the file as UTF-8"),
     ],
 )
 def test_a_corrupt_file_is_named_with_the_line(content: bytes, named: str, tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_bytes(content)
     refuses(DataSpec(source=str(tmp_path / "rows.jsonl")), named)
+
+
+def test_a_damaged_file_in_a_folder_is_named_with_the_line(tmp_path: Path) -> None:
+    (tmp_path / "test.jsonl").write_bytes(b'{"prompt": "a"}\n{"prompt": "caf\xe9"}\n')
+    refuses(DataSpec(source=str(tmp_path), split="test"), "could not be loaded (test.jsonl: line 2 is not UTF-8 text")
+
+
+def test_a_damaged_archive_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl.gz"
+    packed = bytearray(gzip.compress(b'{"prompt": "a"}\n' * 10_000))
+    packed[40:60] = bytes(20)
+    path.write_bytes(packed)
+    refuses(DataSpec(source=str(path)), "rows.jsonl.gz: unreadable after line")
+
+
+def test_the_working_directory_is_a_folder_of_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "test.jsonl").write_bytes(b'\xef\xbb\xbf{"prompt": "a"}\n')
+    monkeypatch.chdir(tmp_path)
+    assert load_rows(DataSpec(source=".", split="test"))["prompt"] == ["a"]
 
 
 def test_a_truncated_archive_is_named(tmp_path: Path) -> None:

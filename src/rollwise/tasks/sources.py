@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -43,7 +45,7 @@ def find_fault(path: Path) -> str | None:
         return _find_parquet_fault(path)
     number = 0
     try:
-        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as lines:
             if ".jsonl" not in path.suffixes:
                 json.load(lines)
                 return None
@@ -56,8 +58,20 @@ def find_fault(path: Path) -> str | None:
     except json.JSONDecodeError as error:
         line_number = number if ".jsonl" in path.suffixes else error.lineno
         return f"line {line_number} is not valid JSON ({error.msg})"
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError:
+        return f"{f'line {number}' if number else 'it'} is not UTF-8 text; save the file as UTF-8"
+    except RecursionError:
+        return f"{f'line {number}' if number else 'it'} is nested too deep"
+    except (OSError, EOFError, zlib.error) as error:
         return f"unreadable after line {number} ({_first_line(error)})"
+
+
+def _find_fault_below(folder: Path) -> str | None:
+    """The first fault of a data file in a folder, with the file; None where nothing is found."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.name.endswith((".jsonl", ".jsonl.gz", ".parquet")) and (fault := find_fault(path)):
+            return f"{path.relative_to(folder)}: {fault}"
+    return None
 
 
 def _find_parquet_fault(path: Path) -> str | None:
@@ -79,13 +93,18 @@ def read_hub(source: str, subset: str | None, split: str, revision: str | None =
     offline = not local and not hub_reachable()
     try:
         with _quiet(), _offline() if offline else nullcontext():
-            return load_dataset(source, subset, split=split, revision=revision)
+            # a folder by its whole path, since of "." the library can make no name
+            rows = load_dataset(os.path.abspath(source) if local else source, subset, split=split, revision=revision)
+        if local:
+            rows.data.table.validate(full=True)
+        return rows
     # As in `read_file`; the hub's client adds a dozen errors of its own.
     except Exception as error:
         if offline:
             message = f"{source} is no file and not in the hub's cache, and the hub is offline; give a local file"
         else:
-            message = f"{source} could not be loaded ({_first_line(error)})"
+            fault = _find_fault_below(Path(source)) if local else None
+            message = f"{source} could not be loaded ({fault or _first_line(error)})"
         raise RollwiseError(f"data.source: {message}") from error
 
 
