@@ -70,6 +70,9 @@ def test_a_folder_that_cannot_be_written_is_named_before_anything_runs(capsys: p
         (["--baseline", "other"], "baseline: 'other' is not among the methods"),
         (["--prompts", "2000"], "prompts: 2000 a step from a pool of 1024"),
         (["--rollouts", "1"], "n_min"),
+        (["--task", "sort", "--task", "chains,sort"], "task: sort is given twice"),
+        (["--set", "waves"], "set: 'waves' is no setting; give key=value, such as waves=8"),
+        (["--set", "=3"], "set: '=3' is no setting; give key=value"),
     ],
 )
 def test_mistakes_are_one_line_and_leave_nothing_behind(

@@ -10,8 +10,9 @@ import pytest
 
 from rollwise.cli.app import status_of
 from rollwise.lab.arms import parse_arms
-from rollwise.lab.entropy import gains, read_results, start_pool
+from rollwise.lab.entropy import gains, start_pool
 from rollwise.lab.measure import success_rates
+from rollwise.lab.results import read_results
 from rollwise.lab.runs import Experiment, run_experiment
 from rollwise.lab.tasks import get_task
 from rollwise.lab.warmup import Start, load_model

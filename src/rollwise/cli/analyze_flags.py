@@ -97,7 +97,7 @@ def beliefs(
 def curves(folder: Folder, figure: Annotated[str, typer.Option(help="The PNG file to draw.")] = "curves.png") -> None:
     """Test accuracy against rollouts spent for every method of a lab folder, as a figure."""
     from rollwise.cli.analyze_figures import draw_curves
-    from rollwise.lab.entropy import read_results
+    from rollwise.lab.results import read_results
 
     draw_curves(read_results(folder)[1], figure)
     typer.echo(figure)

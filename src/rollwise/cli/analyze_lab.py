@@ -85,7 +85,8 @@ def lab_series(folder: Path, names: Sequence[str]) -> dict[str, Series]:
     Raises:
         RollwiseError: a folder without runs of the lab, or runs that did not record them.
     """
-    from rollwise.lab.entropy import mean_series, read_results
+    from rollwise.lab.entropy import mean_series
+    from rollwise.lab.results import read_results
 
     _, results = read_results(folder)
     tasks = dict.fromkeys(result["task"] for result in results)

@@ -67,6 +67,8 @@ def run(
         raise RollwiseError(f"lab: {error.name} is not installed; pip install 'rollwise[train]'") from None
     numbers = read_seeds(seeds)
     arms = parse_arms(methods)
+    if unset := next((extra for extra in every if not extra.partition("=")[0].strip() or "=" not in extra), None):
+        raise RollwiseError(f"set: {unset!r} is no setting; give key=value, such as waves=8")
     if every:
         # read as text again, so that a setting means the same in both places
         told = [{part.partition("=")[0] for part in arm.name.split("@")[1:]} for arm in arms]

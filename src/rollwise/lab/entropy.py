@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rollwise.lab.measure import success_rates
+from rollwise.lab.results import read_results
 from rollwise.lab.summary import baseline_of
 from rollwise.lab.tasks import get_task
 from rollwise.lab.warmup import Warmup, load_model, prepare_start
@@ -25,19 +25,6 @@ def start_pool(warmup: Warmup, cache: str | Path | None = None) -> Pool:
     task = get_task(warmup.task)
     rates = success_rates(load_model(task, warmup.size, start.weights), task, start.pool, seed=warmup.seed)
     return Pool.histogram(rates.tolist(), [1.0] * len(rates))
-
-
-def read_results(folder: str | Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Shared settings and all finished runs of a folder of the lab.
-
-    Raises:
-        RollwiseError: a folder that holds none.
-    """
-    path = Path(folder)
-    files = sorted(path.glob("*/*/seed-*.json"))
-    if not files or not (path / "experiment.json").is_file():
-        raise RollwiseError(f"folder: {path} holds no runs of the lab; give one that rollwise lab wrote")
-    return json.loads((path / "experiment.json").read_text())["training"], [json.loads(f.read_text()) for f in files]
 
 
 def gains(folder: str | Path, limit: int = 128, cache: str | Path | None = None) -> list[dict[str, Any]]:

@@ -25,7 +25,8 @@ import torch
 
 from rollwise.lab.arms import Arm
 from rollwise.lab.loop import Run
-from rollwise.lab.state import write_text
+from rollwise.lab.results import SHARED, read_result, read_shared
+from rollwise.lab.state import take_up, write_text
 from rollwise.lab.tasks import get_task
 from rollwise.lab.training import Training
 from rollwise.lab.warmup import cache_folder, prepare_start
@@ -47,6 +48,10 @@ class Experiment:
             get_task(task)
         if not (self.arms and self.tasks and self.seeds):
             raise RollwiseError("arms, tasks, seeds: give at least one of each")
+        chosen = {"task": self.tasks, "seeds": self.seeds, "methods": tuple(arm.name for arm in self.arms)}
+        for setting, values in chosen.items():
+            if twice := [value for value in values if values.count(value) > 1]:
+                raise RollwiseError(f"{setting}: {twice[0]} is given twice; give each once")
         shared = self.training
         for arm in self.arms:
             cap = UNLIMITED if arm.n_max is None else arm.n_max
@@ -89,7 +94,7 @@ def run_experiment(
         say: called with lines about the warm-ups.
 
     Raises:
-        RollwiseError: if `out` holds an experiment with other shared settings, or a warm-up fails.
+        RollwiseError: if `out` holds an experiment with other shared settings or a damaged result, or a warm-up fails.
     """
     if jobs is not None and jobs < 1:
         raise RollwiseError(f"jobs: {jobs} processes; give 1 or more")
@@ -101,8 +106,9 @@ def run_experiment(
         for task in experiment.tasks
         for arm in experiment.arms
     ]
-    missing = [job for job in whole if not job.path.exists()]
-    done = len(whole) - len(missing)
+    found = {job.path: read_result(job.path, job.arm.name) for job in whole if job.path.exists()}
+    missing = [job for job in whole if job.path not in found]
+    done = len(found)
     workers = min(jobs or os.cpu_count() or 1, max(1, len(missing)))
     with open_pool(workers) as pool:
         starts = {job.training.warmup: job for job in missing}
@@ -113,7 +119,7 @@ def run_experiment(
             if report is not None:
                 report(result, done, len(whole))
     order = {name: place for place, name in enumerate(experiment.tasks)}
-    results = [json.loads(job.path.read_text()) for job in whole]
+    results = [found.get(job.path) or read_result(job.path, job.arm.name) for job in whole]
     names = {arm.name: place for place, arm in enumerate(experiment.arms)}
     results.sort(key=lambda row: (order[row["task"]], names[row["arm"]], row["seed"]))
     write_text(folder / "results.jsonl", "".join(json.dumps(brief(row)) + "\n" for row in results))
@@ -132,7 +138,11 @@ def run_job(job: Job) -> dict[str, Any]:
     start = prepare_start(job.training.warmup, job.cache, report=lambda line: None)
     state = job.path.with_suffix(".pt")
     began = time.perf_counter()
-    result = Run(job.arm, job.training, start, state=state).finish()
+
+    def open_run(path: Path) -> Run:
+        return Run(job.arm, job.training, start, state=path)
+
+    result = (take_up(state, open_run) or open_run(state)).finish()
     result["wall_seconds"] = round(time.perf_counter() - began, 3)
     write_text(job.path, json.dumps(result) + "\n")
     state.unlink(missing_ok=True)
@@ -156,12 +166,12 @@ def check_folder(experiment: Experiment, folder: Path) -> None:
     """Write what the experiment's runs share into the folder, or compare with what is there.
 
     Raises:
-        RollwiseError: if the folder holds runs with other shared settings.
+        RollwiseError: if the folder holds runs with other shared settings, or cannot be written.
     """
     shared = shared_settings(experiment.training)
-    path = folder / "experiment.json"
+    path = folder / SHARED
     if path.exists():
-        there = json.loads(path.read_text())["training"]
+        there = read_shared(folder)
         changed = [key for key in shared if key != "save_every" and there.get(key) != shared[key]]
         if changed:
             raise RollwiseError(
@@ -169,10 +179,7 @@ def check_folder(experiment: Experiment, folder: Path) -> None:
                 "give another folder"
             )
         return
-    try:
-        write_text(path, json.dumps({"training": shared, "machine": describe_machine()}, indent=2) + "\n")
-    except OSError as error:
-        raise RollwiseError(f"out: {folder} cannot be written ({error.strerror}); give another folder") from None
+    write_text(path, json.dumps({"training": shared, "machine": describe_machine()}, indent=2) + "\n")
 
 
 def shared_settings(training: Training) -> dict[str, Any]:

@@ -17,13 +17,16 @@ from torch.nn import functional as F
 from rollwise.lab.measure import measure_accuracy, success_rates
 from rollwise.lab.model import PAD, TinyLM, get_size
 from rollwise.lab.pools import Problems, draw_batch, draw_candidates, draw_problems, skew_pool
-from rollwise.lab.state import read_state, write_state
+from rollwise.lab.state import check_writable, read_state, take_up, write_state
 from rollwise.lab.tasks import Task, get_task
 from rollwise.suggest import nearest
 from rollwise.types import RollwiseError
 
 POOLS = ("even", "skewed")
 """`even`: as many problems of each class. `skewed`: 60 % easy, 30 % very hard and 10 % middling for the warm model."""
+
+CACHE = "ROLLWISE_LAB_CACHE"
+"""The variable that says where checkpoints are kept."""
 
 PROBE_EVERY = 10
 CANDIDATES = 4096
@@ -69,7 +72,7 @@ class Start:
 
 def cache_folder() -> Path:
     """ROLLWISE_LAB_CACHE, or runs/lab/cache."""
-    return Path(os.environ.get("ROLLWISE_LAB_CACHE", "runs/lab/cache"))
+    return Path(os.environ.get(CACHE, "runs/lab/cache"))
 
 
 def build_model(task: Task, size: str) -> TinyLM:
@@ -86,12 +89,19 @@ def prepare_start(settings: Warmup, cache: str | Path | None = None, report: Cal
     task = get_task(settings.task)
     key = hashlib.blake2b(json.dumps(asdict(settings), sort_keys=True).encode(), digest_size=5).hexdigest()
     path = Path(cache or cache_folder()) / f"{settings.task}-{settings.size}-seed{settings.seed}-{key}.pt"
-    if not path.exists():
-        weights, steps = train_supervised(task, settings, report)
-        pool = build_pool(task, settings, weights)
-        write_state(path, {"weights": weights, "pool": vars(pool), "steps": steps})
+    if found := take_up(path, lambda path: read_start(path, task, settings.size), CACHE):
+        return found
+    check_writable(path.parent, CACHE)
+    weights, steps = train_supervised(task, settings, report)
+    pool = build_pool(task, settings, weights)
+    write_state(path, {"weights": weights, "pool": vars(pool), "steps": steps}, CACHE)
+    return read_start(path, task, settings.size)
+
+
+def read_start(path: Path, task: Task, size: str) -> Start:
+    """The start that a checkpoint holds, its model's accuracy measured."""
     state = read_state(path)
-    accuracy = measure_accuracy(load_model(task, settings.size, state["weights"]), task, evaluation_set(task)).sampled
+    accuracy = measure_accuracy(load_model(task, size, state["weights"]), task, evaluation_set(task)).sampled
     return Start(state["weights"], Problems(**state["pool"]), state["steps"], accuracy)
 
 
