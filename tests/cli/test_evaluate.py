@@ -11,6 +11,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,20 @@ import pandas as pd
 import pytest
 from openai_server import is_right
 
+from rollwise.cli import evaluate_loop
 from rollwise.cli.app import status_of
 from rollwise.cli.evaluate import default_ks, evaluate
+from rollwise.cli.evaluate_flags import lines
 from rollwise.cli.evaluate_inputs import read_data
-from rollwise.cli.evaluate_loop import EvaluateConfig, plan_batches
+from rollwise.cli.evaluate_loop import EvaluateConfig, Item, generate, plan_batches
+from rollwise.cli.evaluate_results import summarise
+from rollwise.cli.evaluate_store import EvaluationStore
 from rollwise.tasks.datasets import DataSpec
 from rollwise.tasks.endpoint import Endpoint
 from rollwise.tasks.generation import Completion, Sampling
-from rollwise.types import RollwiseError
+from rollwise.tasks.verdict import Verdict
+from rollwise.tasks.verifiers import VERIFIERS
+from rollwise.types import Outcome, RollwiseError
 
 Serve = Callable[..., tuple[str, Path]]
 SUMS = [{"prompt": f"{a}+{a + 1}?", "answer": str(2 * a + 1), "half": a // 6} for a in range(12)]
@@ -159,6 +166,45 @@ def test_the_same_evaluation_again_asks_for_nothing_and_another_is_refused(
         evaluate(settings(sums, address, samples=0), out=tmp_path / "out", progress=False)
 
 
+def test_a_damaged_line_is_told_of_and_only_what_it_held_is_asked_for_again(
+    serve: Serve, sums: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    address, log = serve()
+    out = tmp_path / "out"
+    first = evaluate(settings(sums, address, samples=2), out=out, progress=False)
+    whole = (out / "completions.jsonl").read_bytes().splitlines(keepends=True)
+    (out / "completions.jsonl").write_bytes(b"".join([*whole[:2], b"{\n", *whole[3:]]))
+    assert capsys.readouterr().err == ""
+    for said in ("damaged: line 3; kept: 35 completions; to be made: 1\n", ""):
+        again = evaluate(settings(sums, address, samples=2), out=out, progress=False)
+        assert again["scores"] == first["scores"]
+        assert capsys.readouterr().err.endswith(said)
+    assert len(requests(log)) == 37
+
+
+def test_what_was_made_before_a_request_failed_for_good_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verdict: Future[Verdict] = Future()
+    monkeypatch.setattr(evaluate_loop, "judge_later", lambda *given: verdict)
+
+    class Failing:
+        def complete(self, prompts: Any, sampling: Sampling, seeds: Any) -> list[Completion]:
+            if prompts == ["2"]:
+                verdict.set_result(Verdict(Outcome.SUCCESS, "late"))
+                raise RollwiseError("endpoint: gone")
+            return [Completion("1", 1, True)]
+
+    config = EvaluateConfig(data=DataSpec(source="chains"), verifier="numeric")
+    batches = [[Item("greedy", row, 0)] for row in range(2)]
+    with EvaluationStore(tmp_path, {}, [item.key for batch in batches for item in batch]) as store:
+        with pytest.raises(RollwiseError, match="endpoint: gone"):
+            generate(
+                Failing(), config, VERIFIERS["numeric"], [{"prompt": "1"}, {"prompt": "2"}], batches, store, False
+            )
+        assert list(store.done) == [("greedy", 0, 0)]
+
+
 def test_an_endpoint_that_is_busy_is_asked_again_and_one_that_refuses_is_quoted(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,6 +268,35 @@ def test_a_model_in_this_process_is_measured_and_draws_the_same_again(tmp_path: 
     tables = [pd.read_parquet(tmp_path / name / "completions.parquet") for name in "ab"]
     assert tables[0].equals(tables[1])
     assert set(tables[0]["completion"]) != {""}
+
+
+def test_lists_are_no_groups_and_nothing_is_made_before_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("tags.jsonl").write_text(
+        '{"prompt": "1", "answer": "1", "tags": null}\n{"prompt": "2", "tags": ["a", "b"]}\n'
+    )
+    with pytest.raises(RollwiseError, match=r"^--by: 'tags' holds \['a', 'b'\]; give a column of texts or numbers$"):
+        evaluate(settings("tags.jsonl", "http://127.0.0.1:9/v1"), by=["tags"])
+    assert [path.name for path in tmp_path.iterdir()] == ["tags.jsonl"]
+
+
+def test_why_nothing_could_be_judged_is_said(tmp_path: Path) -> None:
+    rows = [row_of("unknown", "the verifier raised ValueError: \x1b[31m")] * 3 + [
+        row_of("unknown", "the row has none")
+    ]
+    rows += [row_of("failure", f"another {n}") for n in range(20)]
+    results = summarise([row | {"row": place} for place, row in enumerate(rows)], {}, len(rows), [], 0)
+    given = {"model": "m", "data": "d", "split": "test", "prompts": 4, "verifier": "v", "folder": "f"}
+    shown = lines(given | results)
+    assert r"unknown: 'the verifier raised ValueError: \x1b[31m' (3 of 24)" in shown
+    assert "unknown: 'the row has none' (1 of 24)" in shown
+
+
+def row_of(outcome: str, reason: str) -> dict[str, Any]:
+    own = {"kind": "greedy", "sample": 0, "tokens": 1, "ended": True, "answer": None}
+    return own | {"outcome": outcome, "reason": reason}
 
 
 @pytest.mark.parametrize(

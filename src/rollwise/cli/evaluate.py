@@ -106,10 +106,10 @@ def what_is_left(plan: Sequence[list[Item]], store: EvaluationStore, whole_batch
 
 def tell_damage(store: EvaluationStore, missing: int) -> None:
     """One line about lines of the store that cannot be read."""
-    lines = ", ".join(map(str, store.damaged[:5])) + (", ..." if len(store.damaged) > 5 else "")
+    numbers = ", ".join(map(str, store.damaged[:5])) + (", ..." if len(store.damaged) > 5 else "")
     print(
-        f"rollwise: {store.folder / COMPLETIONS}: {len(store.damaged)} damaged (line {lines}); "
-        f"{len(store.done)} completions are kept, {missing} are to be made",
+        f"rollwise: {store.folder / COMPLETIONS}: damaged: line {numbers}; "
+        f"kept: {len(store.done)} completions; to be made: {missing}",
         file=sys.stderr,
     )
 
