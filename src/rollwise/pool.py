@@ -49,9 +49,11 @@ class Pool:
         Raw rates s/n of a few rollouts would call every prompt with 0 of 8 hopeless; the posterior does not.
 
         Raises:
-            RollwiseError: counts that are no counts.
+            RollwiseError: counts that are no counts, or no trial at all.
         """
         prior = fit_prior(successes, trials)
+        if not np.any(trials):
+            raise RollwiseError("counts: no prompt has a trial; give counts such as 3 successes of 8")
         rates, weights = beta_nodes(*prior, count)
         pairs, times = np.unique(
             np.stack([np.asarray(successes, dtype=np.int64), np.asarray(trials, dtype=np.int64)]),

@@ -128,7 +128,13 @@ def test_rates_are_read_as_text_and_from_json(tmp_path: Path) -> None:
         "[1, 2]",
         "{",
         '{"correct": ["x"]}',
+        '{"successes": NaN, "trials": 8}',
+        '{"successes": 3, "trials": "8"}',
+        '{"successes": [3], "trials": [8]}',
+        '{"correct": [3, -5], "n_per_visit": 8}',
+        "[" * 100_000,
     ],
+    ids=lambda line: line[:40],
 )
 def test_a_bad_line_is_named(tmp_path: Path, line: str) -> None:
     path = tmp_path / "counts.jsonl"
@@ -137,11 +143,41 @@ def test_a_bad_line_is_named(tmp_path: Path, line: str) -> None:
         read_counts(path)
 
 
+@pytest.mark.parametrize("trials", ["1e30", "9" * 40, "4000000000000", "1000001", "1e400", "Infinity"])
+def test_more_trials_than_can_be_fitted_are_refused(tmp_path: Path, trials: str) -> None:
+    path = tmp_path / "counts.jsonl"
+    path.write_text(f'{{"successes": 3, "trials": {trials}}}\n')
+    with pytest.raises(
+        RollwiseError, match=r"^--counts .*counts.jsonl:1: [\de+inf]+ trials of one prompt; give at most"
+    ):
+        read_counts(path)
+
+
+def test_prompts_without_trials_say_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "counts.jsonl"
+    path.write_text('\ufeff{"successes": 3, "trials": 8}\n{"successes": 0, "trials": 0}\n', encoding="utf-8")
+    assert [column.tolist() for column in read_counts(path)] == [[3], [8]]
+    path.write_text('{"successes": 0, "trials": 0}\n')
+    with pytest.raises(RollwiseError, match="^--counts .*no prompt with counts"):
+        read_counts(path)
+
+
+def test_rates_of_any_length_are_read_and_none_are_refused(tmp_path: Path) -> None:
+    assert read_rates(",".join(["0.25:1", "0.75:1"] * 100)).mean == pytest.approx(0.5)
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    for text in ("", str(tmp_path / "deep.json"), str(tmp_path)):
+        with pytest.raises(RollwiseError, match="^--rates .*write rate:share"):
+            read_pool(rates=text)
+
+
 def test_files_that_cannot_be_read_are_one_line(tmp_path: Path) -> None:
     (tmp_path / "empty.jsonl").write_text("")
     (tmp_path / "false.jsonl.gz").write_bytes(b"no gzip")
     (tmp_path / "binary.jsonl").write_bytes(b"\xff\xfe\x00")
-    for name in ("absent.jsonl", "empty.jsonl", "false.jsonl.gz", "binary.jsonl", "."):
+    packed = bytearray(gzip.compress(b'{"successes": 3, "trials": 8}\n' * 1000))
+    packed[20] ^= 0xFF
+    (tmp_path / "corrupt.jsonl.gz").write_bytes(packed)
+    for name in ("absent.jsonl", "empty.jsonl", "false.jsonl.gz", "corrupt.jsonl.gz", "binary.jsonl", "."):
         with pytest.raises(RollwiseError, match="^--counts .*successes"):
             read_counts(tmp_path / name)
 
@@ -160,6 +196,7 @@ def test_the_command_prints_tables_and_writes_a_picture(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
     assert (
         status_of(["plan", "--prompts", "4", "--draws", "4", "--method", "uniform", "--method", "sum_variance"]) == 0
     )

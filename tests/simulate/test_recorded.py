@@ -66,14 +66,28 @@ def test_relative_paths_are_looked_for_below_the_data_folder(tmp_path, monkeypat
 
 @pytest.mark.parametrize(
     "text",
-    ["", "not json\n", "[1, 2]\n", '{"id": "x"}\n', '{"successes": 9, "trials": 8}\n', '{"correct": 3}\n'],
+    [
+        "",
+        "not json\n",
+        "[1, 2]\n",
+        '{"id": "x"}\n',
+        '{"successes": 9, "trials": 8}\n',
+        '{"successes": 3, "trials": 4000000000000}\n',
+        '{"correct": 3}\n',
+        '{"runs": 5}\n',
+        '{"runs": {}}\n',
+        '{"runs": [1, 2]}\n',
+        "[" * 100_000,
+    ],
+    ids=lambda text: text[:24].strip(),
 )
 def test_a_file_that_is_no_record_is_one_line_that_names_it(tmp_path, text):
     path = tmp_path / "broken.jsonl"
     path.write_text(text)
-    with pytest.raises(RollwiseError) as error:
-        read_log(path)
-    assert "\n" not in str(error.value)
+    for read in (read_log, read_counts):
+        with pytest.raises(RollwiseError, match=r"^pool: .*broken\.jsonl") as error:
+            read(path)
+        assert "\n" not in str(error.value)
 
 
 def test_a_damaged_archive_is_named(tmp_path):
@@ -81,6 +95,20 @@ def test_a_damaged_archive_is_named(tmp_path):
     path.write_bytes(gzip.compress(b'{"successes": 1, "trials": 2}\n' * 100)[:-20])
     with pytest.raises(RollwiseError, match="cut.jsonl.gz"):
         read_log(path)
+
+
+@pytest.mark.parametrize("pair", ["[9, 8]", "[3]", "[3, 8, 1]", '"38"', '["3", "8"]', "[[1], [2]]", "[1e30, 1e30]"])
+def test_a_run_whose_counts_are_none_is_named(tmp_path, pair):
+    path = tmp_path / "runs.jsonl"
+    path.write_text('{"runs": {"x": [3, 8]}}\n' + f'{{"runs": {{"x": {pair}}}}}\n')
+    with pytest.raises(RollwiseError, match=r"^pool: .*runs\.jsonl:2: "):
+        read_counts(path, "x")
+
+
+def test_a_byte_order_mark_is_no_part_of_a_line(tmp_path):
+    path = tmp_path / "marked.jsonl"
+    path.write_bytes(b'\xef\xbb\xbf{"successes": 1, "trials": 2}\n')
+    assert read_log(path).trials.tolist() == [[2]]
 
 
 def test_several_runs_want_a_name(tmp_path):

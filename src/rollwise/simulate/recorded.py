@@ -9,7 +9,9 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from collections.abc import Iterator
+import re
+import zlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,10 @@ FORMS = (
     '{"successes": 3, "trials": 8}, {"correct": [1, 0]}, {"correct": [3, 5], "n_per_visit": 8} '
     'or {"runs": {"x": [3, 8]}}'
 )
+TEXT = "utf-8-sig"
+"""UTF-8, with or without a byte-order mark."""
+MOST_TRIALS = 1_000_000
+"""Of one prompt: a prior is fitted in memory and time that grow with them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +70,9 @@ def read_log(source: str | Path) -> RecordedLog:
     rows = []
     for where, row in read_rows(source):
         if "runs" in row:
-            raise RollwiseError(f"{where}: counts of several models, not visits; name one as {source}#{first(row)}")
+            raise RollwiseError(
+                f"{where}: counts of several models, not visits; name one as {source}#{next(iter(runs_of(row, where)))}"
+            )
         rows.append((row, counts_of(row, where)))
     ids = tuple(str(row.get("id", k)) for k, (row, _) in enumerate(rows))
     return RecordedLog(ids, *pad([counts for _, counts in rows]))
@@ -78,17 +86,16 @@ def read_counts(source: str | Path, part: str = "") -> tuple[IntArray, IntArray]
     """
     rows = list(read_rows(source))
     if "runs" not in rows[0][1]:
-        if not part.lstrip("-").isdigit() and part:
+        if part and not re.fullmatch(r"-?[0-9]{1,9}", part):
             raise RollwiseError(f"pool: {source}#{part}: a visit is a whole number, such as {source}#0")
         return read_log(source).visit(int(part or 0))
-    names = sorted({name for _, row in rows for name in row.get("runs", {})})
+    runs = [(where, runs_of(row, where)) for where, row in rows if "runs" in row]
+    names = sorted({name for _, own in runs for name in own})
     if part not in names:
         raise RollwiseError(f"pool: {source}#{part}: name one of its {len(names)} runs, such as #{names[0]}")
-    pairs = [row["runs"][part] for _, row in rows if part in row.get("runs", {})]
-    try:
-        return check_counts(*np.array(pairs).T)
-    except (ValueError, TypeError):
-        raise RollwiseError(f"pool: {source}#{part}: counts are [successes, trials], such as [3, 8]") from None
+    pairs = [whole_counts([own[part][:1], own[part][1:]], where) for where, own in runs if part in own]
+    successes, trials = (np.concatenate(column) for column in zip(*pairs, strict=True))
+    return successes, trials
 
 
 def read_rows(source: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -97,24 +104,43 @@ def read_rows(source: str | Path) -> Iterator[tuple[str, dict[str, Any]]]:
     Raises:
         RollwiseError: a file that is missing, damaged or empty, or a line that is no JSON object.
     """
-    path = find(source)
+    return read_lines(find(source), "pool: ", FORMS)
+
+
+def read_lines(path: Path, setting: str, forms: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Where it stands, and the object, of every line of a JSON Lines file, plain or gzip.
+
+    Raises:
+        RollwiseError: beginning with `setting` and ending with `forms`, what may be written: a file that is missing,
+            damaged or empty, or a line that is no JSON object.
+    """
     empty = True
     try:
-        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
+        with gzip.open(path, "rt", encoding=TEXT) if path.suffix == ".gz" else path.open(encoding=TEXT) as lines:
             for number, line in enumerate(lines, 1):
                 if line.strip():
-                    row = json.loads(line)
-                    if not isinstance(row, dict):
-                        raise RollwiseError(f"{path}:{number}: write {FORMS}")
                     empty = False
-                    yield f"{path}:{number}", row
-    except json.JSONDecodeError:
-        raise RollwiseError(f"{path}: a line is not JSON; write {FORMS}") from None
-    except (OSError, EOFError, UnicodeDecodeError) as error:
+                    yield f"{setting}{path}:{number}", read_object(line, f"{setting}{path}:{number}", forms)
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or type(error).__name__
-        raise RollwiseError(f"pool: {path}: {reason}; give a JSONL file of {FORMS}") from None
+        raise RollwiseError(f"{setting}{path}: {reason}; give a JSONL file of {forms}") from None
     if empty:
-        raise RollwiseError(f"pool: {path} holds no prompt; write lines such as {FORMS}")
+        raise RollwiseError(f"{setting}{path}: no prompt with counts; write lines such as {forms}")
+
+
+def read_object(line: str, where: str, forms: str) -> dict[str, Any]:
+    """The object of a line.
+
+    Raises:
+        RollwiseError: a line that is none.
+    """
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        row = None
+    if not isinstance(row, dict):
+        raise RollwiseError(f"{where}: write {forms}")
+    return row
 
 
 def find(source: str | Path) -> Path:
@@ -128,7 +154,7 @@ def find(source: str | Path) -> Path:
     return path
 
 
-def counts_of(row: dict[str, Any], where: str) -> tuple[IntArray, IntArray]:
+def counts_of(row: dict[str, Any], where: str, forms: str = FORMS) -> tuple[IntArray, IntArray]:
     """Successes and trials (T,) of one line, visit by visit.
 
     Raises:
@@ -136,16 +162,43 @@ def counts_of(row: dict[str, Any], where: str) -> tuple[IntArray, IntArray]:
     """
     try:
         if "n_per_visit" in row:
-            successes, trials = row["correct"], [row["n_per_visit"]] * len(row["correct"])
+            pair = [row["correct"], [row["n_per_visit"]] * len(row["correct"])]
         elif "correct" in row:
-            successes, trials = [sum(row["correct"])], [len(row["correct"])]
+            pair = [[sum(row["correct"])], [len(row["correct"])]]
         else:
-            successes, trials = [row["successes"]], [row["trials"]]
-        return check_counts(successes, trials)
-    except (KeyError, TypeError, ValueError):
-        raise RollwiseError(f"{where}: write {FORMS}") from None
+            pair = [[row["successes"]], [row["trials"]]]
+    except (KeyError, TypeError):
+        raise RollwiseError(f"{where}: write {forms}") from None
+    return whole_counts(pair, where, forms)
 
 
-def first(row: dict[str, Any]) -> str:
-    """The name of a line's first run."""
-    return next(iter(row["runs"]), "NAME")
+def whole_counts(pair: Sequence[Any], where: str, forms: str = FORMS) -> tuple[IntArray, IntArray]:
+    """Successes and trials (T,), checked.
+
+    Raises:
+        RollwiseError: anything but lists of as many whole numbers, 0 <= successes <= trials <= `MOST_TRIALS`.
+    """
+    try:
+        trials = np.asarray(pair[1], dtype=np.float64)
+        if trials.size and trials.max() > MOST_TRIALS:
+            raise RollwiseError(f"{where}: {trials.max():g} trials of one prompt; give at most {MOST_TRIALS:,}")
+        if trials.ndim != 1 or np.isnan(trials).any():
+            raise ValueError
+        with np.errstate(invalid="ignore"):
+            return check_counts(*pair)
+    except RollwiseError as error:
+        raise error if str(error).startswith(where) else RollwiseError(f"{where}: write {forms}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise RollwiseError(f"{where}: write {forms}") from None
+
+
+def runs_of(row: dict[str, Any], where: str) -> dict[str, list[Any]]:
+    """The runs of a line by name, each a list of two.
+
+    Raises:
+        RollwiseError: none, or anything else.
+    """
+    runs = row["runs"]
+    if not (isinstance(runs, dict) and runs and all(isinstance(own, list) and len(own) == 2 for own in runs.values())):
+        raise RollwiseError(f"{where}: write {FORMS}")
+    return runs
