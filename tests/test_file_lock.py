@@ -11,6 +11,6 @@ def test_a_file_is_claimed_once_until_it_is_closed(tmp_path: Path) -> None:
     path = tmp_path / "lines"
     with path.open("ab") as first, path.open("ab") as second:
         assert claim(first)
-        assert not claim(second)
+        assert claim(second) is False
     with path.open("ab") as third:
         assert claim(third)

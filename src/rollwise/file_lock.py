@@ -10,13 +10,17 @@ except ImportError:  # not a POSIX system: files are then not guarded against ot
     fcntl = None  # type: ignore[assignment]
 
 
-def claim(file: IOBase) -> bool:
-    """Take the lock of an open file until it is closed; False where it is taken, by another process or opening."""
-    if fcntl is not None:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return False
-        except OSError:
-            pass  # a file system without locks
+def claim(file: IOBase) -> bool | None:
+    """Take the lock of an open file until it is closed; False where it is taken, by another process or opening.
+
+    None where the system or the file system has no locks, so that nobody can tell.
+    """
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
     return True

@@ -161,7 +161,7 @@ class Ledger:
         earlier = _open.pop((place.st_dev, place.st_ino), None)
         if earlier is not None:
             earlier.close()
-        if not claim(self._file):
+        if claim(self._file) is False:
             self._file.close()
             raise RollwiseError(
                 f"ledger: {self.path} is open in another process; let that run end, or give another folder"

@@ -41,7 +41,11 @@ def test_one_arm_is_compared_to_nothing() -> None:
 
 
 def test_shares_are_means_over_the_steps_that_logged_them(tmp_path: Path) -> None:
-    rows = [{"rollwise/dead_prompt_share": 0.5}, {"step": 2}, {"rollwise/dead_prompt_share": 0.25}]
+    rows = [
+        {"step": 1, "rollwise/dead_prompt_share": 0.5},
+        {"step": 2},
+        {"step": 3, "rollwise/dead_prompt_share": 0.25},
+    ]
     (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert mean_shares(tmp_path / "metrics.jsonl") == {"dead_prompt_share": pytest.approx(0.375)}
 

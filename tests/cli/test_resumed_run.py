@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from rollwise.cli.app import status_of
-from rollwise.cli.arm import Events, forget_after, last_checkpoint, train_arm
+from rollwise.cli.arm import Events, find_checkpoint, train_arm
 from rollwise.cli.config import read_config
 from rollwise.cli.run_folder import RunFolder
+from rollwise.cli.run_state import this_process
+from rollwise.integrations.trl.manifest import write_manifest
 from rollwise.types import RollwiseError
 
 MINE = """
@@ -52,6 +54,8 @@ def begin(output: str) -> RunFolder:
     except RollwiseError as error:
         run.mark("failed", str(error))
         raise
+    finally:
+        run.close()
     return run
 
 
@@ -62,8 +66,13 @@ def test_a_resumed_run_ends_as_the_one_that_was_not_stopped(folder: Path, capsys
         begin("stopped")
     gc.collect()  # its ledger is open as long as its trainer lives
     (folder / "stop").unlink()
+    damaged = folder / "stopped" / "uniform" / "checkpoint-4"
+    damaged.mkdir()
+    (damaged / "trainer_state.json").write_text('{"global_step": 4}')
     assert status_of(["train", "--resume", "stopped"]) == 0
-    assert "started after step 2" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "uniform: checkpoint-4 is passed over: rollwise_manifest.json is missing" in said
+    assert "uniform: started after step 2" in said
     record = json.loads(Path("stopped/run.json").read_text())
     assert record["status"] == "complete" and "error" not in record
     assert record["arms"]["uniform"]["rollouts_spent"] == 64
@@ -82,7 +91,7 @@ def test_a_resumed_run_ends_as_the_one_that_was_not_stopped(folder: Path, capsys
     ("arguments", "line"),
     [
         (("--resume", "nowhere"), "--resume nowhere: no run folder; give one that rollwise train wrote"),
-        (("--resume", "alive"), "--resume alive: the run is still running; stop it first"),
+        (("--resume", "alive"), "--resume alive: the run is still running ({place}); stop it first"),
         (("--resume", "alive", "--steps", "9"), "--resume alive: a run goes on with its own settings; give no others"),
     ],
 )
@@ -91,16 +100,31 @@ def test_what_cannot_go_on_is_one_line(
 ) -> None:
     RunFolder.create("alive", "run", {})
     assert status_of(["train", *arguments]) == 2
-    assert capsys.readouterr().err == f"rollwise: {line}\n"
+    place = "process {pid} on {host}".format_map(this_process())
+    assert capsys.readouterr().err == f"rollwise: {line.format(place=place)}\n"
 
 
-def test_a_checkpoint_that_was_cut_short_does_not_count_nor_do_steps_after_the_last(tmp_path: Path) -> None:
-    for step, content in ((2, "{}"), (10, "{}"), (12, "")):
-        (tmp_path / f"checkpoint-{step}").mkdir()
-        (tmp_path / f"checkpoint-{step}" / "trainer_state.json").write_text(content)
-    (tmp_path / "checkpoint-14").mkdir()
-    assert last_checkpoint(tmp_path) == (str(tmp_path / "checkpoint-10"), 10)
-    metrics = tmp_path / "metrics.jsonl"
-    metrics.write_text('{"step": 9}\n{"step": 10}\n{"step": 11}\n{"step": 1')
-    forget_after(metrics, 10)
-    assert metrics.read_text() == '{"step": 9}\n{"step": 10}\n'
+def test_an_arm_goes_on_from_its_last_whole_checkpoint_and_says_what_it_passed_over(folder: Path) -> None:
+    config = read_config(Path("run.yaml"), {})
+    assert find_checkpoint(config, folder / "arm") == (None, 0, [])
+    for step in (2, 4, 10):
+        path = folder / "arm" / f"checkpoint-{step}"
+        path.mkdir(parents=True)
+        (path / "optimizer.pt").write_bytes(bytes(step))
+        write_manifest(path, step)
+        (path / "trainer_state.json").write_text(json.dumps({"global_step": step}))
+    (folder / "arm" / "checkpoint-best").mkdir()
+    last = folder / "arm" / "checkpoint-10"
+    assert find_checkpoint(read_config(Path("run.yaml"), {"steps": 12}), folder / "arm") == (str(last), 10, [])
+    more = "10 steps are trained already, more than steps: 4; nothing is left to train"
+    assert find_checkpoint(config, folder / "arm") == (str(last), 10, [more])
+    (last / "optimizer.pt").unlink()
+    passed_over = "checkpoint-10 is passed over: optimizer.pt is missing"
+    assert find_checkpoint(config, folder / "arm") == (str(last.parent / "checkpoint-4"), 4, [passed_over])
+    for step in (2, 4):
+        (folder / "arm" / f"checkpoint-{step}" / "trainer_state.json").unlink()
+    found, step, notes = find_checkpoint(config, folder / "arm")
+    assert (found, step, notes[-1]) == (None, 0, "starts anew: none of its checkpoints is whole") and len(notes) == 4
+    alone = read_config(Path("run.yaml"), {"trainer.save_only_model": True})
+    only = "starts anew: its checkpoints hold the model alone, as trainer.save_only_model asks"
+    assert find_checkpoint(alone, folder / "arm") == (None, 0, [only])

@@ -1,6 +1,6 @@
 """One arm of a run, in a process of its own: `python -m rollwise.cli.arm RUN_FOLDER ARM`.
 
-Events go to standard output, one JSON object a line (`start`, `step`, `evaluation`, `done`, `error`); whatever the
+Events go to standard output, one JSON object a line (`note`, `start`, `step`, `evaluation`, `done`, `error`); whatever the
 trainer and its libraries print goes to `<arm>/log.txt`, so that neither gets into the other.
 """
 
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from rollwise.cli.config import ArmSpec, RunConfig, read_config
+from rollwise.cli.metrics_file import forget_after
 from rollwise.types import RollwiseError
 
 
@@ -75,7 +76,9 @@ def train_arm(config: RunConfig, arm: ArmSpec, run: Path, events: Events) -> dic
 
     inputs = load_inputs(config)
     folder = run / arm.name
-    checkpoint, done = last_checkpoint(folder)
+    checkpoint, done, notes = find_checkpoint(config, folder)
+    for note in notes:
+        events.send("note", text=note)
     forget_after(folder / "metrics.jsonl", done)
     with (folder / "metrics.jsonl").open("a", encoding="utf-8") as metrics:
         trainer = make_trainer(config, arm, inputs, run)
@@ -97,27 +100,20 @@ def train_arm(config: RunConfig, arm: ArmSpec, run: Path, events: Events) -> dic
     return result
 
 
-def last_checkpoint(folder: Path) -> tuple[str | None, int]:
-    """The last whole checkpoint of an arm and its step; none and 0 where there is none. Its last file is the state's."""
-    steps = [path.parent for path in folder.glob("checkpoint-*/trainer_state.json") if path.stat().st_size]
-    last = max(steps, key=step_of, default=None)
-    return (None, 0) if last is None else (str(last), step_of(last))
+def find_checkpoint(config: RunConfig, folder: Path) -> tuple[str | None, int, list[str]]:
+    """The checkpoint that an arm goes on from and its step, none and 0 where it starts anew; and what to say of that."""
+    from rollwise.integrations.trl.manifest import checkpoints, last_whole, step_of
 
-
-def step_of(checkpoint: Path) -> int:
-    """12 of "checkpoint-12"."""
-    return int(checkpoint.name.rpartition("-")[2])
-
-
-def forget_after(metrics: Path, step: int) -> None:
-    """Take away the lines of steps after `step`, which are made again, and a line that was cut short."""
-    if not metrics.exists():
-        return
-    kept = []
-    for line in metrics.read_text(encoding="utf-8").splitlines(keepends=True):
-        if line.endswith("\n") and json.loads(line)["step"] <= step:
-            kept.append(line)
-    metrics.write_text("".join(kept), encoding="utf-8")
+    saved = checkpoints(folder)
+    if saved and config.trainer.get("save_only_model"):
+        return None, 0, ["starts anew: its checkpoints hold the model alone, as trainer.save_only_model asks"]
+    found, notes = last_whole(folder)
+    if found is None:
+        return None, 0, [*notes, *(["starts anew: none of its checkpoints is whole"] if saved else [])]
+    step = step_of(found)
+    if step > config.steps:
+        notes.append(f"{step} steps are trained already, more than steps: {config.steps}; nothing is left to train")
+    return str(found), step, notes
 
 
 def step_reporter(config: RunConfig, metrics: TextIO, events: Events) -> Any:

@@ -107,7 +107,7 @@ class EvaluationStore:
         return [self.done[key] for key in sorted(self.done)]
 
     def _claim(self) -> None:
-        if not claim(self._lines):
+        if claim(self._lines) is False:
             raise RollwiseError(
                 f"--out: {self.folder} is being written by another process; let that end, or give another folder"
             )

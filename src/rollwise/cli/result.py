@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from rollwise.cli.metrics_file import read_metrics
 
 SHARES = {"dead_prompt_share": "dead prompts", "informative_rollout_share": "informative rollouts"}
 WIDTH = 79
@@ -18,7 +19,7 @@ CAVEAT = (
 
 def mean_shares(metrics: Path) -> dict[str, float]:
     """Mean over the logged steps of each of `SHARES`, those that an arm's `metrics.jsonl` holds."""
-    rows = [json.loads(line) for line in metrics.read_text(encoding="utf-8").splitlines() if line]
+    rows = read_metrics(metrics)
     found = {}
     for name in SHARES:
         values = [row[f"rollwise/{name}"] for row in rows if row.get(f"rollwise/{name}") is not None]

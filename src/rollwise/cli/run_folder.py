@@ -2,6 +2,7 @@
 
 <run>/config.yaml                     the resolved configuration
 <run>/run.json                        status, command, versions, seconds, result of each arm
+<run>/run.lock                        locked as long as the process that writes the folder lives
 <run>/<arm>/metrics.jsonl             one line per logged step
 <run>/<arm>/rollwise/ledger.jsonl     every rollout paid for
 <run>/<arm>/completions/*.parquet     prompts, completions, rewards, advantages
@@ -21,24 +22,50 @@ import time
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, BinaryIO
 
 import yaml
 
-from rollwise.cli.run_state import never_ended, this_process
+from rollwise.cli.run_state import seen_alive, this_process, where
 from rollwise.cli.values import short
+from rollwise.file_lock import claim
 from rollwise.types import RollwiseError
 
 PACKAGES = ("rollwise", "trl", "transformers", "torch", "accelerate", "datasets", "peft", "numpy", "numba")
 
 
 class RunFolder:
-    """A run folder being written; `create` makes it, `mark` moves its status."""
+    """A run folder being written, by this process alone until it is closed; `create` makes it, `mark` moves its status."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.notes: list[str] = []
+        """What is to be said of a run that is resumed."""
         self._started = time.monotonic()
         self._record: dict[str, Any] = {}
+        self._lock: BinaryIO | None = None
+
+    def __enter__(self) -> RunFolder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the folder, which another process may write then."""
+        if self._lock is not None:
+            self._lock.close()
+
+    def _claim(self) -> bool | None:
+        """Take the folder; False where another process has it, None where that cannot be told."""
+        try:
+            self._lock = open(self.path / "run.lock", "ab")  # noqa: SIM115
+        except OSError as error:
+            raise RollwiseError(f"output: {self.path} cannot be written ({error.strerror})") from None
+        return claim(self._lock)
 
     @classmethod
     def create(cls, output: str | None, name: str, settings: dict[str, Any]) -> RunFolder:
@@ -63,34 +90,48 @@ class RunFolder:
             "versions": installed_versions(),
             "arms": {},
         }
+        folder._claim()
         folder.mark("running")
         return folder
 
     @classmethod
     def reopen(cls, path: Path) -> RunFolder:
-        """Go on writing a run folder whose run ended before its time; arms that are done stay done.
+        """A run folder whose run ended before its time, to go on writing; arms that are done stay done.
+
+        A run of another machine, whose process cannot be seen, counts as ended where its lock is free.
 
         Raises:
-            RollwiseError: a folder of no run, or one that is complete or still being written.
+            RollwiseError: a folder of no run, or one that is complete, damaged or still being written.
         """
         folder = cls(path)
-        try:
-            folder._record = json.loads((path / "run.json").read_text(encoding="utf-8"))
-            status = str(folder._record["status"])
-            folder._record["arms"] = dict(folder._record["arms"])
-        except (OSError, ValueError, KeyError, TypeError):
-            raise RollwiseError(f"--resume {path}: no run folder; give one that rollwise train wrote") from None
+        folder._record = read_record(path)
+        status, place = folder._record["status"], where(folder._record)
         if status == "complete":
             raise RollwiseError(f"--resume {path}: the run is complete; start another to train longer")
-        if status == "running" and not never_ended(path):
-            raise RollwiseError(f"--resume {path}: the run is still running; stop it first")
-        folder._record.pop("error", None)
-        folder._record |= {
+        alive = seen_alive(folder._record) if status == "running" else False
+        free = folder._claim()
+        if free and alive is None:
+            folder.notes.append(
+                f"note         it called itself running ({place}), but its folder is not held any more"
+            )
+        elif free is False or alive is not False:
+            folder.close()
+            if free is False or alive:
+                raise RollwiseError(f"--resume {path}: the run is still running ({place}); stop it first")
+            raise RollwiseError(
+                f"--resume {path}: whether the run still runs cannot be seen from here ({place}); if it does not, "
+                f'write "status": "interrupted" into {path / "run.json"}'
+            )
+        return folder
+
+    def resume(self) -> None:
+        """Write that the run goes on, in this process."""
+        self._record.pop("error", None)
+        self._record |= {
             "process": this_process(),
             "resumed": datetime.now().astimezone().isoformat(timespec="seconds"),
         }
-        folder.mark("running")
-        return folder
+        self.mark("running")
 
     def arm(self, name: str) -> Path:
         """The folder of one arm, created if need be."""
@@ -116,6 +157,39 @@ class RunFolder:
     def record(self) -> dict[str, Any]:
         """What `run.json` holds."""
         return dict(self._record)
+
+
+def read_record(path: Path) -> dict[str, Any]:
+    """What `run.json` of a run that is to be resumed holds.
+
+    Raises:
+        RollwiseError: there is none, or it is damaged.
+    """
+    try:
+        record = json.loads((path / "run.json").read_text(encoding="utf-8"))
+        status = str(record["status"])
+        wrong = [name for name, result in record["arms"].items() if not fits(result)]
+    except OSError:
+        raise RollwiseError(f"--resume {path}: no run folder; give one that rollwise train wrote") from None
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise RollwiseError(
+            f'--resume {path}: run.json is damaged; write {{"status": "interrupted", "arms": {{}}}} into it '
+            "to go on with every arm"
+        ) from None
+    if wrong:
+        raise RollwiseError(
+            f"--resume {path}: run.json is damaged (arms.{wrong[0]}); take {wrong[0]} out of arms to go on with it"
+        )
+    return {**record, "status": status}
+
+
+def fits(result: Any) -> bool:
+    """Whether this can be the result of an arm."""
+    return (
+        isinstance(result, dict)
+        and all(type(result.get(name)) in (int, float) for name in ("rollouts_spent", "seconds"))
+        and all(isinstance(result.get(name, {}), dict) for name in ("before", "after"))
+    )
 
 
 def free_path(output: str | None, name: str) -> Path:

@@ -28,12 +28,28 @@ def never_ended(run: Path) -> bool:
     """Whether the run's record says `running` and its process, one of this machine, is no more."""
     try:
         record = json.loads((run / "run.json").read_text(encoding="utf-8"))
-        process = record["process"]
-        if record["status"] != "running" or process["host"] != socket.gethostname():
-            return False
-        return not is_alive(int(process["pid"]), process["start"])
+        return bool(record["status"] == "running") and seen_alive(record) is False
     except (OSError, ValueError, KeyError, TypeError):
         return False
+
+
+def seen_alive(record: dict[str, Any]) -> bool | None:
+    """Whether the process of a run's record lives; None where it cannot be seen: another machine's, or not named."""
+    try:
+        process = record["process"]
+        if process["host"] != socket.gethostname():
+            return None
+        return is_alive(int(process["pid"]), process["start"])
+    except (ValueError, KeyError, TypeError, OverflowError):
+        return None
+
+
+def where(record: dict[str, Any]) -> str:
+    """The process of a run's record in words."""
+    process = record.get("process")
+    if not isinstance(process, dict) or not {"host", "pid"} <= set(process):
+        return "its record does not say where"
+    return f"process {process['pid']} on {process['host']}"
 
 
 def is_alive(pid: int, start: str | None) -> bool:

@@ -21,6 +21,7 @@ from typing import Any
 
 from rollwise.cli.adapter import make_adapter
 from rollwise.cli.config import ArmSpec, RunConfig, read_config
+from rollwise.cli.metrics_file import read_metrics
 from rollwise.cli.preflight import Inputs, check_inputs, load_inputs
 from rollwise.cli.progress import TrainingProgress
 from rollwise.cli.rehearsal import rehearse_arm
@@ -68,7 +69,9 @@ def summary(config: RunConfig, inputs: Inputs) -> list[str]:
         f"budget       {budget_words(config)}",
     ]
     if "save_steps" in config.trainer:
-        lines.append(f"checkpoints  every {config.trainer['save_steps']} steps; --resume goes on from the last")
+        alone = config.trainer.get("save_only_model")
+        use = ", of the model alone: --resume starts arms anew" if alone else "; --resume goes on from the last"
+        lines.append(f"checkpoints  every {config.trainer['save_steps']} steps{use}")
     for arm in arms:
         levers = lever_words(arm)
         if not is_adaptive(arm):
@@ -120,8 +123,12 @@ def resume(run: Path) -> dict[str, Any]:
         RollwiseError: for a folder that holds no such run.
         ArmFailure: if an arm fails.
     """
-    folder = RunFolder.reopen(run)
-    return finish(folder, read_config(run / "config.yaml", {}), [f"resumed      {run}"])
+    with RunFolder.reopen(run) as folder:
+        config = read_config(run / "config.yaml", {})
+        for name in folder.record["arms"]:
+            read_metrics(run / name / "metrics.jsonl")
+        folder.resume()
+        return finish(folder, config, [f"resumed      {run}", *folder.notes])
 
 
 def train(config: RunConfig) -> dict[str, Any]:
@@ -132,8 +139,8 @@ def train(config: RunConfig) -> dict[str, Any]:
         ArmFailure: if an arm fails otherwise.
     """
     lines = plan(config)
-    folder = RunFolder.create(config.output, config.name, config.model_dump(mode="json"))
-    return finish(folder, config, [*lines, f"folder       {folder.path}"])
+    with RunFolder.create(config.output, config.name, config.model_dump(mode="json")) as folder:
+        return finish(folder, config, [*lines, f"folder       {folder.path}"])
 
 
 def finish(folder: RunFolder, config: RunConfig, lines: Sequence[str]) -> dict[str, Any]:
@@ -178,7 +185,9 @@ def run_arms(folder: RunFolder, arms: Sequence[str], progress: TrainingProgress)
                 running[name] = start_arm(folder.path, name, events)
             name, event = events.get()
             kind = event.pop("event")
-            if kind == "start":
+            if kind == "note":
+                progress.say(f"{name}: {event['text']}")
+            elif kind == "start":
                 place = f" after step {event['step']}" if event["step"] else ""
                 progress.say(f"{name}: started{place}, {event['parameters']:,} parameters")
             elif kind == "step":
