@@ -7,8 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from rollwise.cli.solve import Problem, fits, run
+from rollwise.cli.solve import run
 from rollwise.cli.solve_lines import lines
+from rollwise.cli.solve_problem import Problem, fits
 from rollwise.solver import load_table
 from rollwise.solver.prices import index_table
 from rollwise.types import RollwiseError
@@ -71,7 +72,7 @@ def test_large_steps_are_simulated_below_their_bound(utility, method):
 
 def test_the_size_that_the_error_suggests_is_the_largest_that_fits():
     problem = Problem(get_utility("sum_variance"), 32, 256, (1.0, 1.0), None)
-    assert [prompts for prompts in range(1, 33) if fits(problem, prompts)] == [1, 2, 3, 4, 5, 6]
+    assert [prompts for prompts in range(1, 33) if fits(problem, prompts, 8 * prompts)] == [1, 2, 3, 4, 5, 6]
 
 
 def test_people_read_percentages_and_words_in_place_of_fractions_and_none():
@@ -87,10 +88,19 @@ def test_people_read_percentages_and_words_in_place_of_fractions_and_none():
     [
         ({"utility": "min_var"}, "min_variance"),
         ({"prompts": 0}, "prompts 0"),
-        ({"prompts": 12, "budget": 96}, "use --method index or --method waves, or --prompts 6 --budget 48$"),
+        (
+            {"prompts": 12, "budget": 96},
+            "use --method index or --method waves, or --budget 43, or --prompts 6 --budget 48$",
+        ),
+        ({"prompts": 100, "budget": 100}, "is not made beyond 64 prompts; use --method index or --method waves, or"),
+        ({"budget": 1_000_000}, "more than 4 GiB; use --budget [0-9]+$"),
+        ({"prompts": 2, "budget": 2_000}, "--method waves, or --budget [0-9]+$"),
+        ({"method": "index", "budget": 1_000_000}, "budget 1000000: .*give at most 4096$"),
+        ({"method": "index", "budget": 1_000}, "max_per_prompt 64 leaves no room: .* at least 250$"),
+        ({"method": "waves", "max_per_prompt": 10**6}, "max_per_prompt 1000000: give at most 1024"),
         (
             {"utility": "sum_variance", "prompts": 32, "budget": 256},
-            "use --method index or --method waves, or --prompts 6 --budget 48$",
+            "use --method index or --method waves, or --budget 43, or --prompts 6 --budget 48$",
         ),
         ({"max_per_prompt": 3}, "max_per_prompt 3"),
         ({"prompts": 10**9}, "prompts 1000000000, budget 32: give at most 10000 prompts"),

@@ -5,15 +5,15 @@ from __future__ import annotations
 import heapq
 import json
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rollwise.cli.solve_problem import CAP, WAVES, Problem, check, check_size
 from rollwise.solver import cached_solve, save_table
 from rollwise.solver.bounds import upper_bound
-from rollwise.solver.exact import MEMORY_LIMIT, is_folded, table_bytes
+from rollwise.solver.exact import is_folded
 from rollwise.solver.minimum import stand_in
 from rollwise.solver.plan import plan_wave
 from rollwise.solver.policies import evaluate_rule
@@ -21,22 +21,8 @@ from rollwise.solver.prices import index_table
 from rollwise.solver.prompts import PromptStates
 from rollwise.solver.queue import DIGITS
 from rollwise.solver.states import count_states
-from rollwise.solver.uniform import uniform_value
-from rollwise.suggest import nearest
 from rollwise.types import FloatArray, IntArray, RollwiseError
-from rollwise.utilities import Utility, get_utility
-
-METHODS = ("exact", "index", "waves")
-"""The best play; one rollout at a time by index; waves by the price plan."""
-
-CAP = 64
-"""Default of `max_per_prompt` for index and waves: larger groups are rarely worth their rollouts."""
-
-WAVES = 4
-"""Default number of waves."""
-
-MOST_PROMPTS, MOST_ROLLOUTS = 10_000, 1_000_000
-"""Of a step that is solved: beyond, even its bound takes minutes."""
+from rollwise.utilities import get_utility
 
 EVALUATED_STATES = 4_000_000
 """States up to which the index policy is evaluated exactly."""
@@ -76,8 +62,10 @@ def run(
         RollwiseError: a bad argument, a table too large for memory, or a file that cannot be written.
     """
     chosen = get_utility(utility, advantage_form)
+    if max_per_prompt is None and method != "exact":
+        max_per_prompt = CAP
     check(method, waves, save, draws, prompts, budget, max_per_prompt)
-    problem = Problem(chosen, prompts, budget, prior, max_per_prompt if method == "exact" else max_per_prompt or CAP)
+    problem = Problem(chosen, prompts, budget, prior, max_per_prompt)
     if method == "exact":
         found = exact(problem, save)
     elif method == "index":
@@ -102,64 +90,6 @@ def run(
     }
 
 
-@dataclass(frozen=True)
-class Problem:
-    """One step: B prompts of one prior, N rollouts."""
-
-    utility: Utility
-    prompts: int
-    budget: int
-    prior: tuple[float, float]
-    max_per_prompt: int | None
-
-    @property
-    def cap(self) -> int:
-        """Most rollouts of one prompt."""
-        return min(self.budget, self.max_per_prompt or self.budget)
-
-    @property
-    def states(self) -> PromptStates:
-        """The prompts before their first rollout."""
-        return PromptStates.of(np.full(self.prompts, self.prior[0]), self.prior[1], self.cap)
-
-    @property
-    def uniform(self) -> float:
-        """What an even allocation is worth."""
-        terms = self.utility.table(-(-self.budget // self.prompts))
-        return uniform_value(terms, self.utility.kind, self.prompts, self.budget, self.prior)
-
-
-def check(
-    method: str,
-    waves: int | None,
-    save: str | Path | None,
-    draws: int,
-    prompts: int,
-    budget: int,
-    max_per_prompt: int | None,
-) -> None:
-    """Raise RollwiseError for settings that do not go together."""
-    if method not in METHODS:
-        raise RollwiseError(f"method {method!r} is unknown: {nearest(method, METHODS)}")
-    if waves is not None and (method != "waves" or waves < 1):
-        raise RollwiseError(f"waves {waves}: give 1 or more, together with method waves")
-    if save is not None and method == "waves":
-        raise RollwiseError("save: waves are planned as they come and leave no table; use method exact or index")
-    if prompts < 1 or budget < 1 or draws < 2:
-        raise RollwiseError(f"prompts {prompts}, budget {budget}, draws {draws}: at least 1, 1 and 2")
-    if prompts > MOST_PROMPTS or budget > MOST_ROLLOUTS:
-        raise RollwiseError(
-            f"prompts {prompts}, budget {budget}: give at most {MOST_PROMPTS} prompts and {MOST_ROLLOUTS} rollouts"
-        )
-    if waves is not None and waves > budget:
-        raise RollwiseError(f"waves {waves}: more than the {budget} rollouts; give at most that many")
-    if max_per_prompt is not None and max_per_prompt * prompts < budget:
-        raise RollwiseError(
-            f"max_per_prompt {max_per_prompt} leaves no room: {prompts} prompts take {budget} rollouts only with at "
-            f"least {-(-budget // prompts)}"
-        )
-
-
 def exact(problem: Problem, save: str | Path | None) -> dict[str, Any]:
     """The optimum by backward induction."""
     check_size(problem)
@@ -175,25 +105,6 @@ def exact(problem: Problem, save: str | Path | None) -> dict[str, Any]:
         "table_bytes": solved.choices.nbytes + solved.values.nbytes,
         "seconds": solved.seconds,
     }
-
-
-def check_size(problem: Problem) -> None:
-    """Raise RollwiseError where the exact table would not fit in memory, with the settings that would do."""
-    if fits(problem, problem.prompts):
-        return
-    most = next((prompts for prompts in range(problem.prompts - 1, 1, -1) if fits(problem, prompts)), None)
-    fewer = f", or --prompts {most} --budget {most * problem.budget // problem.prompts}" if most else ""
-    raise RollwiseError(
-        f"an exact table for {problem.prompts} prompts and budget {problem.budget} takes more than "
-        f"{MEMORY_LIMIT / 2**30:.3g} GiB; use --method index or --method waves{fewer}"
-    )
-
-
-def fits(problem: Problem, prompts: int) -> bool:
-    """Whether the exact table of that many prompts, at the same rollouts per prompt, fits in memory."""
-    budget = prompts * problem.budget // problem.prompts
-    folded = is_folded(problem.utility.table(problem.cap), problem.prior)
-    return table_bytes(prompts, budget, min(problem.cap, budget), folded, True, MEMORY_LIMIT) <= MEMORY_LIMIT
 
 
 def index(problem: Problem, draws: int, save: str | Path | None) -> dict[str, Any]:
