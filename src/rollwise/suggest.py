@@ -8,6 +8,6 @@ from difflib import get_close_matches
 
 def nearest(given: str, valid: Iterable[str]) -> str:
     """ "did you mean X?" where one valid name is close, else "valid: A, B, C"."""
-    names = sorted(valid)
+    names = sorted(set(valid))
     close = get_close_matches(given, names, n=1)
     return f"did you mean {close[0]!r}?" if close else f"valid: {', '.join(names)}"

@@ -242,7 +242,10 @@ def test_a_pool_of_hopeless_prompts_can_be_drawn(tmp_path: Path) -> None:
         (("--seed", "-1"), "seed: -1; give 0 or more"),
         (("--visit", "-1"), "visit: -1; give 0 or more"),
         (("--draws", "0"), "draws: 0"),
-        (("--picture", "absent/plan.png", "--method", "uniform"), "absent/plan.png cannot be written"),
+        (("--picture", "/dev/null/plan.png"), "picture: /dev/null/plan.png cannot be written ("),
+        (("--picture", "."), "picture: . is a folder; give a file, such as picture.png"),
+        (("--picture", "plan"), "picture: plan ends in no kind of picture; give plan.png"),
+        (("--n-min", "99"), "n_min: 99 for 8 rollouts a prompt; at most 8"),
     ],
 )
 def test_what_the_user_can_mend_is_one_line_and_writes_nothing(

@@ -22,6 +22,8 @@ REWARDS = """
 import torch
 def fine(completions, **columns):
     return [1.0] * len(completions)
+def soft_overlong_punishment_reward(completions, **columns):
+    return [0.0] * len(completions)
 def narrow(completions):
     return [1.0] * len(completions)
 def placed(completions, /, **columns):
@@ -116,6 +118,10 @@ def rehearse(*settings: str) -> None:
         (["rewards=[own_rewards:needy]"], "rewards: needy needs a column 'target'; data has answer"),
         (["rewards=[own_rewards:Judge]"], "rewards: Judge is a class"),
         (["rewards=[own_rewards:model]"], "rewards: Linear is a torch module"),
+        (
+            ["rewards=[own_rewards:soft_overlong_punishment_reward]", "overlong={cache: 4}"],
+            "rewards: two functions are called 'soft_overlong_punishment_reward'",
+        ),
         (["rewards=[own_rewards:fine, own_rewards:fine]"], "rewards: two functions are called 'fine'"),
         (["outcome=nothing"], "outcome: "),
         (["outcome=builtins:print"], "outcome: print: got an unexpected keyword argument"),

@@ -75,6 +75,10 @@ def test_switches_reach_the_simulation(capsys):
         (["--population", "-1"], "population: -1 prompts; give 1 or more"),
         (["--transfer", "nan"], "drift transfer: nan; give 0 or more"),
         (["--workers", "0"], "workers: 0 processes; give 1 or more"),
+        (["--n-min", "9"], "n_min: 9 for 4 prompts and 16 rollouts; at most 4"),
+        (["--picture", "/dev/null/x.png"], "picture: /dev/null/x.png cannot be written"),
+        (["--picture", "."], "picture: . is a folder; give a file, such as picture.png"),
+        (["--methods", "nope"], "method: no 'nope'; valid: adaroll, aero, ar3po, cero"),
         (["--output", "/dev/null/x", "--seeds", "1", "--methods", "uniform"], "output: /dev/null/x cannot be written"),
     ],
 )

@@ -136,9 +136,11 @@ def test_another_setting_is_another_arm(tmp_path):
     assert len((tmp_path / "results.jsonl").read_text().splitlines()) == 2
 
 
-def test_a_results_file_that_is_none_is_refused(tmp_path):
-    (tmp_path / "results.jsonl").write_text("notes\n")
-    with pytest.raises(RollwiseError, match="another folder"):
+@pytest.mark.parametrize("content", [b"notes\n", b"[1]\n", b'{"a": 1}\n', b"\xff\n", b"[" * 100_000 + b"\n", None])
+def test_a_results_file_that_is_none_is_refused(tmp_path, content):
+    path = tmp_path / "results.jsonl"
+    path.mkdir() if content is None else path.write_bytes(content)
+    with pytest.raises(RollwiseError, match=r"^output: .*results\.jsonl .*another folder$"):
         run(SMALL, parse_methods("uniform"), [0], output=tmp_path, workers=1)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rollwise.cli.picture import save_picture
 from rollwise.types import RollwiseError
 
 
@@ -31,11 +32,7 @@ def save(figure: Any, path: str | Path) -> None:
     Raises:
         RollwiseError: the path cannot be written.
     """
-    try:
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=130)
-    except (OSError, ValueError) as error:
-        raise RollwiseError(f"figure: {path} cannot be written ({error}); give a PNG path") from None
+    save_picture(figure, path, "figure", dpi=130)
 
 
 def draw_difficulty(result: dict[str, Any], path: str | Path) -> None:

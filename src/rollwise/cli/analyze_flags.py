@@ -31,6 +31,7 @@ def difficulty(
     from rollwise.cli import analyze, analyze_figures
     from rollwise.cli.output import show_tables
 
+    check(figure)
     if config or model or data:
         from rollwise.cli.analyze_model import run_model
         from rollwise.types import RollwiseError
@@ -45,7 +46,7 @@ def difficulty(
     show(result, as_json)
     if not as_json:
         show_tables(analyze.difficulty_table(result))
-    if figure:
+    if figure is not None:
         analyze_figures.draw_difficulty(result, figure)
 
 
@@ -69,12 +70,13 @@ def allocation(
     from rollwise.cli import analyze, analyze_figures
     from rollwise.cli.output import show_tables
 
+    check(figure)
     drawn = analyze.draw_pictures(pool or ["hard", "easy"], prompts, budget, steps, seed, waves)
     result = analyze.check_pictures(drawn, prompts, budget, steps, seed, waves)
     show(result, as_json)
     if not as_json:
         show_tables(analyze.allocation_table(result))
-    if figure:
+    if figure is not None:
         analyze_figures.draw_allocation(drawn, budget / prompts, figure)
 
 
@@ -99,6 +101,7 @@ def curves(folder: Folder, figure: Annotated[str, typer.Option(help="The PNG fil
     from rollwise.cli.analyze_figures import draw_curves
     from rollwise.lab.results import read_results
 
+    check(figure)
     draw_curves(read_results(folder)[1], figure)
     typer.echo(figure)
 
@@ -114,10 +117,11 @@ def gain(
     from rollwise.cli import analyze_figures, analyze_lab
     from rollwise.cli.output import show_tables
 
+    check(figure)
     show(result := analyze_lab.run_gain(folder, limit), as_json)
     if not as_json:
         show_tables(analyze_lab.gain_table(result))
-    if figure:
+    if figure is not None:
         analyze_figures.draw_gain(result, figure)
 
 
@@ -131,11 +135,20 @@ def dynamics(
     from rollwise.cli import analyze_figures, analyze_lab
     from rollwise.cli.output import show_tables
 
+    check(figure)
     show(result := analyze_lab.run_dynamics(folder), as_json)
     if not as_json:
         show_tables(analyze_lab.dynamics_table(result))
-    if figure:
+    if figure is not None:
         analyze_figures.draw_dynamics(result, figure)
+
+
+def check(figure: str | None) -> None:
+    """Raise `RollwiseError` where a figure is wanted and cannot be written, before the work is done."""
+    if figure is not None:
+        from rollwise.cli.picture import check_picture
+
+        check_picture(figure, "figure")
 
 
 def show(result: dict[str, Any], as_json: bool) -> None:

@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from rollwise.advantages import get_advantage
 from rollwise.allocators import Allocator, Uniform, get_allocator
 from rollwise.allocators.priced import MOST_PER_PROMPT
 from rollwise.beliefs import FLAT, parse_prior
 from rollwise.ceiling import ceiling
+from rollwise.cli.picture import check_picture
 from rollwise.cli.plan_input import read_pool
 from rollwise.cli.plan_verdict import verdicts
 from rollwise.effective_weight import WeightCurve, exact_weight, measured_weight, play_coins
@@ -66,7 +68,7 @@ def run(
         advantage: estimator that w(p) is for.
         belief: prior the methods open with, "a,b", or "pool" for the one fitted to the population.
         draws: simulated steps, by default as many as make 2,000 prompts.
-        picture: PNG file to write.
+        picture: file to write, of the kind it ends in.
 
     Raises:
         RollwiseError: naming the setting that cannot be met.
@@ -78,11 +80,18 @@ def run(
     for name, value, lowest in (("waves", waves, 1), ("n_min", n_min, 0), ("seed", seed, 0), ("visit", visit, 0)):
         if value < lowest:
             raise RollwiseError(f"{name}: {value}; give {lowest} or more")
+    if n_min > max(2, rollouts):
+        raise RollwiseError(f"n_min: {n_min} for {rollouts} rollouts a prompt; at most {rollouts}")
     if draws is not None and draws < 1:
         raise RollwiseError(f"draws: {draws}; give 1 or more, or none")
     pool, source = read_pool(rates, counts, prior, visit)
     opening = (pool.prior or FLAT) if belief == "pool" else parse_prior(belief)
     goal = get_objective(objective)
+    for name in methods:
+        rule_of(name)
+    get_advantage(advantage)
+    if picture is not None:
+        check_picture(picture)
     steps = draws or max(20, -(-2000 // prompts))
     settings = {"waves": waves, "n_min": min(n_min, rollouts), "prior": opening}
     found = {name: look(rule_of(name), pool, prompts, rollouts, steps, seed, advantage, settings) for name in methods}

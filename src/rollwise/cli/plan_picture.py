@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rollwise.cli.picture import save_picture
 from rollwise.pool import Pool
 from rollwise.types import RollwiseError
 
@@ -15,7 +16,7 @@ UNIFORM = "#8b929c"
 
 
 def draw(result: dict[str, Any], pool: Pool, path: str | Path) -> Path:
-    """Write the PNG of what `plan.run` found; returns its path.
+    """Write the picture of what `plan.run` found; returns its path.
 
     Raises:
         RollwiseError: matplotlib is not installed, or the file cannot be written.
@@ -82,9 +83,4 @@ def draw(result: dict[str, Any], pool: Pool, path: str | Path) -> Path:
         weights.set_ylim(bottom=0)
         weights.set_xlabel("success rate p")
         weights.set_title(f"effective weight w(p) under {result['advantage']}")
-        target = Path(path)
-        try:
-            figure.savefig(target, format="png", dpi=150)
-        except OSError as error:
-            raise RollwiseError(f"picture: {target} cannot be written ({error.strerror}); give another path") from None
-    return target
+        return save_picture(figure, path)

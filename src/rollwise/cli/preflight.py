@@ -42,9 +42,6 @@ def load_inputs(config: RunConfig) -> Inputs:
 
     rewards = [resolve_reward(name) for name in config.rewards]
     names = list(map(name_of, rewards))
-    for name in names:
-        if names.count(name) > 1:
-            raise RollwiseError(f"rewards: two functions are called {name!r}; give each a name of its own")
     outcome: Callable[..., Any] | str | None = config.outcome
     if config.outcome is not None and config.outcome not in names:
         try:
@@ -55,6 +52,10 @@ def load_inputs(config: RunConfig) -> Inputs:
         # the penalty trains and is no verdict: without an outcome of its own, the only reward stays what success is
         outcome = names[0] if outcome is None else outcome
         rewards.append(overlong_penalty(config.max_completion_length, config.overlong.cache))
+    called = list(map(name_of, rewards))
+    for name in called:
+        if called.count(name) > 1:
+            raise RollwiseError(f"rewards: two functions are called {name!r}; give each a name of its own")
     model, gguf_file = locate_model(config.model, config.gguf_file)
     rows = load_rows(config.data)
     eval_rows = load_rows(config.eval_data) if config.eval_data is not None else None

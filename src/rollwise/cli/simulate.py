@@ -12,6 +12,7 @@ from rich.console import Console, Group
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
+from rollwise.cli.picture import check_picture
 from rollwise.simulate.imperfections import Imperfections
 from rollwise.simulate.leaderboard import Difference, by_setting, difference, estimate, utilities_table, write_parquet
 from rollwise.simulate.methods import parse_methods
@@ -68,7 +69,7 @@ def run(
         seeds: how many, from 0, or a range "10-19".
         baseline: the label the others are compared to; by default `uniform`, else the first method.
         output: folder for results.jsonl (resumed from) and results.parquet.
-        picture: PNG file to write.
+        picture: file to write, of the kind it ends in.
         setting: fields of `rollwise.simulate.runner.Setting`.
 
     Raises:
@@ -81,6 +82,13 @@ def run(
         raise RollwiseError(f"baseline: {base!r} is none of the methods; give one of {', '.join(labels)}")
     if workers is not None and workers < 1:
         raise RollwiseError(f"workers: {workers} processes; give 1 or more")
+    most = common.budget // common.prompts
+    if common.n_min > max(2, most):
+        raise RollwiseError(
+            f"n_min: {common.n_min} for {common.prompts} prompts and {common.budget} rollouts; at most {most}"
+        )
+    if picture is not None:
+        check_picture(picture)
     with Bars(progress) as bars:
         rows = run_arms(
             common, chosen, read_seeds(seeds), output=output, workers=workers, ledgers=ledgers, progress=bars.show

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rollwise.cli.picture import save_picture
 from rollwise.types import RollwiseError
 
 SHARES = {
@@ -18,7 +19,7 @@ SHARES = {
 
 
 def draw(result: dict[str, Any], rows: Sequence[dict[str, Any]], path: str | Path) -> Path:
-    """Write a PNG.
+    """Write it.
 
     Raises:
         RollwiseError: matplotlib is missing, or the file cannot be written.
@@ -46,8 +47,4 @@ def draw(result: dict[str, Any], rows: Sequence[dict[str, Any]], path: str | Pat
             panels[1].plot(1 + stride * np.arange(own.shape[1]), own.mean(axis=0), label=label)
         panels[1].set_xlabel("step")
         panels[1].set_ylabel("mean success rate of the population")
-    try:
-        figure.savefig(path, dpi=150)
-    except (OSError, ValueError) as error:
-        raise RollwiseError(f"picture: {path} cannot be written ({error}); give a PNG path") from None
-    return Path(path)
+    return save_picture(figure, path)

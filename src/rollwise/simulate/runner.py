@@ -213,6 +213,8 @@ def run(
     done = {} if path is None else read_results(path)
     found = {arm_key(*arm): done[arm_key(*arm)] for arm in arms if arm_key(*arm) in done}
     missing = [arm for arm in arms if arm_key(*arm) not in found]
+    if path is not None:
+        append(path)  # a folder that cannot be written is named before anything runs
     for row in _run_all(missing, workers or os.cpu_count() or 1, ledgers):
         found[row["key"]] = row
         if path is not None:
@@ -230,23 +232,29 @@ def read_results(path: Path) -> dict[str, dict[str, Any]]:
     """
     if not path.exists():
         return {}
-    text = path.read_text(encoding="utf-8")
-    whole = text[: text.rfind("\n") + 1]
-    if whole != text:
-        path.write_text(whole, encoding="utf-8")
     try:
+        text = path.read_text(encoding="utf-8")
+        whole = text[: text.rfind("\n") + 1]
+        if whole != text:
+            path.write_text(whole, encoding="utf-8")
         rows = [json.loads(line) for line in whole.splitlines()]
         return {row["key"]: row for row in rows}
-    except (ValueError, KeyError, TypeError):
+    except OSError as error:
+        raise RollwiseError(f"output: {path} cannot be read ({error.strerror}); give another folder") from None
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise RollwiseError(f"output: {path} holds a line that is no result; give another folder") from None
 
 
-def append(path: Path, row: dict[str, Any]) -> None:
-    """Add one line."""
+def append(path: Path, *rows: dict[str, Any]) -> None:
+    """Add a line for each row.
+
+    Raises:
+        RollwiseError: a file that cannot be written.
+    """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
+            file.writelines(json.dumps(row) + "\n" for row in rows)
     except OSError as error:
         raise RollwiseError(
             f"output: {path.parent} cannot be written ({error.strerror}); give another folder"
