@@ -126,8 +126,8 @@ class Ledger:
         return {"bytes": self._size, "digest": self._digest.hexdigest(), "rollouts": self._kept}
 
     @classmethod
-    def reopen(cls, path: str | os.PathLike[str], mark: Mark) -> Ledger:
-        """The ledger at `path`, which must begin with all that it held when `mark` was taken.
+    def reopen(cls, path: str | os.PathLike[str], mark: Mark, saved: str = "the checkpoint") -> Ledger:
+        """The ledger at `path`, which must begin with all that it held when `mark` was taken, for what was `saved` then.
 
         Raises:
             RollwiseError: it is missing, shortened, or of another run, beside what opening raises.
@@ -143,8 +143,8 @@ class Ledger:
             ledger.close()
         others = "" if held < mark["rollouts"] else ", and not the same"
         raise RollwiseError(
-            f"ledger: {path} holds {held} rollouts, {mark['rollouts']} were paid for when the checkpoint was saved{others}"
-            "; put back that run's ledger, or delete the checkpoint to go on from an earlier one"
+            f"ledger: {path} holds {held} rollouts, {mark['rollouts']} were paid for when {saved} was saved{others}; "
+            f"put back that run's ledger, or delete {saved} to go on from an earlier one"
         )
 
     @property

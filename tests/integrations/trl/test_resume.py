@@ -167,7 +167,7 @@ LEDGER = Path("rollwise/ledger.jsonl")
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (lambda path: path.unlink(), "holds 0 rollouts, 16 were paid for when the checkpoint was saved; put back"),
+        (lambda path: path.unlink(), "holds 0 rollouts, 16 were paid for when checkpoint-1 was saved; put back"),
         (lambda path: path.write_text(""), "holds 0 rollouts, 16 were paid for"),
         (
             lambda path: path.write_text(path.read_text().replace('"0-0"', '"0-x"')),

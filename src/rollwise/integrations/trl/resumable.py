@@ -157,5 +157,5 @@ class ResumableTrainer(TrajectoryTrainer, ABC):
         if not path.exists() and Path(checkpoint).resolve().parent != Path(self.args.output_dir).resolve():
             self._say(f"{path} is new: {mark['rollouts']} rollouts were paid for in the run of {checkpoint}")
             return
-        self._ledger = Ledger.reopen(path, mark)
+        self._ledger = Ledger.reopen(path, mark, Path(checkpoint).name)
         self._ledger.rewind(self._block)
