@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -43,6 +44,15 @@ def test_gain_is_relative_to_uniform_of_the_same_seed(folder: Path, cache: Path)
     expected = ends["min_squared_advantage"] / ends["uniform"] - 1
     assert row["gain"] == {"min_squared_advantage": {"mean": pytest.approx(expected), "seeds": 1}}
     assert 0 < row["entropy"] < 1
+
+
+def test_there_is_no_gain_over_an_accuracy_of_nothing(folder: Path, cache: Path, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(folder, tmp_path / "copy"))
+    (path,) = copy.glob("*/uniform-*/seed-*.json")
+    result = json.loads(path.read_text())
+    result["curve"][-1]["sampled"] = 0.0
+    path.write_text(json.dumps(result))
+    assert [row["gain"] for row in gains(copy, limit=8, cache=cache)] == [{}]
 
 
 def test_commands_give_json_and_figures(

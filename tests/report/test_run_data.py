@@ -73,11 +73,22 @@ def test_a_folder_that_is_no_run_is_named(tmp_path: Path) -> None:
         read_run(tmp_path)
 
 
-@pytest.mark.parametrize("file", ["run.json", "uniform/metrics.jsonl", "config.yaml"])
-def test_a_damaged_file_is_one_clear_line(finished_run: Path, tmp_path: Path, file: str) -> None:
+@pytest.mark.parametrize("text", ["{[\n", "5\n", "[" * 100_000 + "\n"], ids=["half", "number", "deep"])
+@pytest.mark.parametrize("file", ["run.json", "uniform/metrics.jsonl", "uniform/rollwise/ledger.jsonl", "config.yaml"])
+def test_a_damaged_file_is_one_clear_line(finished_run: Path, tmp_path: Path, file: str, text: str) -> None:
     copy = shutil.copytree(finished_run, tmp_path / "copy")
-    (copy / file).write_text("{[\n")
-    with pytest.raises(RollwiseError, match="is damaged") as caught:
+    (copy / file).write_text(text)
+    with pytest.raises(RollwiseError, match=r"is damaged \(.*; restore its files") as caught:
+        read_run(copy)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("file", ["uniform/metrics.jsonl", "uniform/rollwise/ledger.jsonl"])
+def test_a_folder_in_the_place_of_a_file_is_one_clear_line(finished_run: Path, tmp_path: Path, file: str) -> None:
+    copy = shutil.copytree(finished_run, tmp_path / "copy")
+    (copy / file).unlink()
+    (copy / file).mkdir()
+    with pytest.raises(RollwiseError, match=r"is damaged \(IsADirectoryError") as caught:
         read_run(copy)
     assert "\n" not in str(caught.value)
 

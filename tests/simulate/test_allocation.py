@@ -68,7 +68,12 @@ def test_analyses_are_called(capsys):
     ("arguments", "part"),
     [
         (["difficulty", "--limit", "100"], "limit"),
+        (["difficulty", "--limit", str(2**70)], "limit"),
+        (["difficulty", "--figure", "."], "figure: . is a folder"),
         (["allocation", "--pool", "hrad"], "hard"),
+        (["allocation", "--seed", "-1"], "seed: -1; give 0 or more"),
+        (["allocation", "--waves", "0"], "waves: 0; give 1 or more"),
+        (["allocation", "--prompts", "1000000"], "prompts: 1000000; give at most 10000"),
         (["beliefs", "--log", "math_cot8"], "twice"),
         (["beliefs", "--discount", "2"], "discount"),
     ],

@@ -11,6 +11,7 @@ from rich.console import Group
 from rich.table import Column, Table
 
 from rollwise.beliefs import CarriedPrior
+from rollwise.cli.solve_problem import MOST_PROMPTS
 from rollwise.simulate.allocation import Picture, pictures, statements
 from rollwise.simulate.difficulty import difficulty
 from rollwise.simulate.pools import parse_pool
@@ -69,8 +70,11 @@ def draw_pictures(
     Raises:
         RollwiseError: a word that is no pool, or a step that cannot be run.
     """
-    if steps < 1:
-        raise RollwiseError(f"steps: {steps}; give 1 or more")
+    for name, value, lowest in (("prompts", prompts, 1), ("steps", steps, 1), ("seed", seed, 0), ("waves", waves, 1)):
+        if value is not None and value < lowest:
+            raise RollwiseError(f"{name}: {value}; give {lowest} or more")
+    if prompts > MOST_PROMPTS:
+        raise RollwiseError(f"prompts: {prompts}; give at most {MOST_PROMPTS}")
     return {name: pictures(parse_pool(name), prompts, budget, steps=steps, seed=seed, waves=waves) for name in pools}
 
 

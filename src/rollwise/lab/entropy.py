@@ -55,7 +55,8 @@ def gains(folder: str | Path, limit: int = 128, cache: str | Path | None = None)
         }
         for arm, runs in arms.items():
             rival = baseline_of(arm, list(arms))
-            both = sorted(set(runs) & set(arms[rival]))
+            # there is no gain relative to an accuracy of 0
+            both = sorted(seed for seed in set(runs) & set(arms[rival]) if arms[rival][seed])
             if rival != arm and both:
                 gain = [runs[seed] / arms[rival][seed] - 1.0 for seed in both]
                 row["gain"][arm] = {"mean": float(np.mean(gain)), "seeds": len(both)}

@@ -75,11 +75,13 @@ def read_run(path: Path) -> RunData:
         record = json.loads((path / "run.json").read_text(encoding="utf-8"))
         config = yaml.safe_load((path / "config.yaml").read_text(encoding="utf-8"))
         arms = [read_arm(path, method, record["arms"].get(method["name"], {})) for method in planned(config)]
-    except (ValueError, KeyError, TypeError, AttributeError, yaml.YAMLError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())
-        raise RollwiseError(f"report: {path} is damaged ({type(error).__name__}: {reason})") from None
+        raise RollwiseError(
+            f"report: {path} is damaged ({type(error).__name__}: {reason}); restore its files, or train anew"
+        ) from None
     if not any(arm.metrics for arm in arms):
-        raise RollwiseError(f"report: {path} holds no trained step yet; its status is {record['status']}")
+        raise RollwiseError(f"report: {path} holds no trained step yet; its status is {record.get('status')}")
     return RunData(path, config, record, [arm for arm in arms if arm.metrics])
 
 
@@ -132,10 +134,21 @@ def first_wave_reward(groups: Iterable[list[dict[str, Any]]]) -> float:
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """JSON objects of a file of lines; nothing if it is absent; a last line that was cut short is left out."""
+    """JSON objects of a file of lines; nothing if it is absent; a last line that was cut short is left out.
+
+    Raises:
+        ValueError: a line that is no object; the message names the file and the line.
+    """
     if not path.exists():
         return
     with path.open(encoding="utf-8") as file:
-        for line in file:
-            if line.endswith("\n"):
-                yield json.loads(line)
+        for number, line in enumerate(file, 1):
+            if not line.endswith("\n"):
+                return
+            try:
+                row = json.loads(line)
+            except ValueError:
+                row = None
+            if not isinstance(row, dict):
+                raise ValueError(f"{path.name} line {number} is no object")
+            yield row

@@ -18,6 +18,9 @@ from rollwise.types import FloatArray, IntArray, RollwiseError
 Draw = Callable[[IntArray, int], np.ndarray]
 """(places of prompts (K,), k) -> whether each of k more rollouts of each is right (K, k)."""
 
+MOST_ROLLOUTS = 1 << 20
+"""Largest limit: beyond, the moments of a recorded pool lose their digits."""
+
 
 @dataclass(frozen=True)
 class Difficulty:
@@ -88,8 +91,8 @@ def doubling(limit: int) -> list[int]:
     Raises:
         RollwiseError: a limit that is no power of two.
     """
-    if limit < 2 or limit & (limit - 1):
-        raise RollwiseError(f"limit: {limit} is no power of two; give one, such as 128")
+    if not 2 <= limit <= MOST_ROLLOUTS or limit & (limit - 1):
+        raise RollwiseError(f"limit: {limit} is no power of two up to {MOST_ROLLOUTS}; give one, such as 128")
     return [2**k for k in range(limit.bit_length())]
 
 
