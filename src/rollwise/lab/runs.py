@@ -32,6 +32,7 @@ from rollwise.lab.training import Training
 from rollwise.lab.warmup import cache_folder, prepare_start
 from rollwise.step import check_step
 from rollwise.types import UNLIMITED, RollwiseError
+from rollwise.workers import end_with_parent
 
 
 @dataclass(frozen=True)
@@ -225,13 +226,19 @@ def open_pool(workers: int) -> Iterator[Executor | None]:
             torch.set_num_threads(threads)
         return
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+    with ProcessPoolExecutor(workers, mp_context=context, initializer=start_worker) as pool:
         try:
             yield pool
         except BaseException:
             # what runs saves itself and is taken up again; what waits need not start
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def start_worker() -> None:
+    """One thread, and an end with the experiment."""
+    torch.set_num_threads(1)
+    end_with_parent()
 
 
 def _as_done(pool: Executor | None, work: Callable[[Job], Any], jobs: list[Job]) -> Iterator[Any]:

@@ -30,6 +30,7 @@ from rollwise.simulate.pools import BetaPool, parse_pool
 from rollwise.simulate.recorded import read_log
 from rollwise.step import Step
 from rollwise.types import RollwiseError
+from rollwise.workers import end_with_parent
 
 CURVE_POINTS = 100
 _RULES, _CHOICES = 6, 7
@@ -266,7 +267,7 @@ def _run_all(arms: Sequence[tuple[Setting, Method, int]], workers: int, ledgers:
         yield from (_run_one(arm, ledgers) for arm in arms)
         return
     # a fresh interpreter each: forking a process that runs threads may hang
-    pool = ProcessPoolExecutor(min(workers, len(arms)), mp_context=get_context("spawn"), initializer=_one_thread)
+    pool = ProcessPoolExecutor(min(workers, len(arms)), mp_context=get_context("spawn"), initializer=_start_worker)
     try:
         for finished in as_completed([pool.submit(_run_one, arm, ledgers) for arm in arms]):
             yield finished.result()
@@ -274,8 +275,9 @@ def _run_all(arms: Sequence[tuple[Setting, Method, int]], workers: int, ledgers:
         pool.shutdown(cancel_futures=True)
 
 
-def _one_thread() -> None:
+def _start_worker() -> None:
     os.environ["NUMBA_NUM_THREADS"] = "1"
+    end_with_parent()
 
 
 def _run_one(arm: tuple[Setting, Method, int], ledgers: bool) -> dict[str, Any]:
