@@ -29,7 +29,13 @@ def line_of(shape: str, result: dict[str, Any]) -> dict[str, Any]:
     }
     dead = result["metrics"]["dead_prompt_share"]
     more = measures(result) | {"start": result["curve"][0]["sampled"], "dead": sum(dead) / len(dead)}
+    kept["updates"] = updates(result)
     return {"shape": shape} | kept | rounded(more)
+
+
+def updates(result: dict[str, Any]) -> int:
+    """Updates of a run: its steps, idle ones left out."""
+    return sum(trained > 0 for trained in result["metrics"]["trained_rollouts"])
 
 
 def calls(options: argparse.Namespace) -> list[dict[str, Any]]:

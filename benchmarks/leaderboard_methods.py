@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from leaderboard_files import updates
 
 from rollwise.lab import Training, compare, measures, parse_arm
 from rollwise.lab.published import loss_of, preset_of, published_arms
@@ -41,11 +42,6 @@ def with_groups(size: Training, group: int) -> Training:
     steps, every = (each * size.rollouts / group for each in (size.steps, size.evaluate_every))
     assert steps.is_integer() and every.is_integer(), f"{group} rollouts a prompt do not divide the budget"
     return replace(size, rollouts=group, steps=int(steps), evaluate_every=int(every))
-
-
-def updates(result: dict[str, Any]) -> int:
-    """Updates of a run: its steps, idle ones left out."""
-    return sum(trained > 0 for trained in result["metrics"]["trained_rollouts"])
 
 
 def matched_groups(results: Iterable[dict[str, Any]], size: Training) -> dict[str, int]:
@@ -95,9 +91,9 @@ def beside(results: Sequence[dict[str, Any]], rivals: dict[int, list[dict[str, A
 
 
 def by_family(ranked: Sequence[str], taken: Sequence[str], alike: dict[str, str]) -> tuple[str, ...]:
-    """The first of `ranked` of every family of methods that `taken` has none of; uniform's own family left out."""
+    """The first of `ranked` of every family of methods that `taken` has none of."""
     family = {alike.get(arm, arm): method.family for arm in published_arms() if (method := preset_of(arm))}
-    covered = {family.get(arm) for arm in taken} | {"baseline"}
+    covered = {family.get(arm) for arm in taken}
     found: dict[str, str] = {}
     for arm in ranked:
         if arm in family and family[arm] not in covered:
