@@ -148,6 +148,11 @@ class Ledger:
         )
 
     @property
+    def lost(self) -> int:
+        """Rollouts paid for whose training a kill lost, so that they were made again."""
+        return self.paid - self._kept
+
+    @property
     def _kept(self) -> int:
         """Rollouts paid for whose training is not lost."""
         return sum(self._paid_by_step.values())

@@ -12,15 +12,15 @@ from rollwise.types import RollwiseError
 
 def test_rows_after_a_step_and_a_line_that_was_cut_short_are_taken_away(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
-    path.write_text('{"step": 9}\n{"step": 10, "loss": NaN}\n{"step": 11}\n{"step": 1')
+    path.write_text('{"step": 9}\n{"step": 10, "seconds": 2.5}\n{"step": 11, "seconds": 3}\n{"step": 1')
     assert [row["step"] for row in read_metrics(path)] == [9, 10, 11]
-    forget_after(path, 10)
-    assert path.read_text() == '{"step": 9}\n{"step": 10, "loss": NaN}\n'
+    assert forget_after(path, 10) == 2.5  # seconds trained until there
+    assert path.read_text() == '{"step": 9}\n{"step": 10, "seconds": 2.5}\n'
     assert [found.name for found in tmp_path.iterdir()] == ["metrics.jsonl"]
 
 
 def test_where_there_are_none_none_are_made(tmp_path: Path) -> None:
-    forget_after(tmp_path / "metrics.jsonl", 3)
+    assert forget_after(tmp_path / "metrics.jsonl", 3) == 0.0
     assert read_metrics(tmp_path / "metrics.jsonl") == [] and not list(tmp_path.iterdir())
 
 

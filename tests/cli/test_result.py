@@ -16,6 +16,7 @@ def result(*arms: str) -> dict[str, Any]:
         "run": "runs/demo",
         "report": None,
         "rollouts_spent": dict.fromkeys(arms, 15360),
+        "rollouts_lost": dict.fromkeys(arms, 0),
         "seconds": dict.fromkeys(arms, 45.0),
         "before": None,
         "evaluation": {arm: {"prompts": 500, "greedy": 0.94, "sampled": 0.84} for arm in arms},
@@ -34,6 +35,12 @@ def test_two_arms_end_with_their_shares_and_a_warning_about_one_seed() -> None:
     assert lines[0] == "uniform: 15,360 rollouts in 45 s, greedy 0.940, sampled 0.840"
     assert lines[-1] == "run folder: runs/demo"
     assert max(map(len, lines)) < 80
+
+
+def test_rollouts_that_a_stop_lost_are_counted_beside_those_spent() -> None:
+    stopped = result("adaroll") | {"rollouts_lost": {"adaroll": 1024}}
+    said = " ".join(result_lines(stopped))
+    assert said.startswith("adaroll: 15,360 rollouts (1,024 more lost to a stop and made again) in 45 s, greedy")
 
 
 def test_one_arm_is_compared_to_nothing() -> None:

@@ -15,6 +15,7 @@ from rollwise.cli.config import read_config
 from rollwise.cli.run_folder import RunFolder
 from rollwise.cli.run_state import this_process
 from rollwise.integrations.trl.manifest import write_manifest
+from rollwise.ledger import Ledger
 from rollwise.types import RollwiseError
 
 MINE = """
@@ -70,15 +71,20 @@ def test_a_resumed_run_ends_as_the_one_that_was_not_stopped(folder: Path, capsys
     damaged.mkdir()
     (damaged / "trainer_state.json").write_text('{"global_step": 4}')
     assert status_of(["train", "--resume", "stopped"]) == 0
-    said = capsys.readouterr().err
+    results, said = capsys.readouterr()
     assert "uniform: checkpoint-4 is passed over: rollwise_manifest.json is missing" in said
     assert "uniform: started after step 2" in said
     record = json.loads(Path("stopped/run.json").read_text())
     assert record["status"] == "complete" and "error" not in record
     assert record["arms"]["uniform"]["rollouts_spent"] == 64
     resumed = folder / "stopped" / "uniform"
-    steps = [[json.loads(line)["step"] for line in (arm / "metrics.jsonl").open()] for arm in (whole, resumed)]
-    assert steps == [[1, 2, 3, 4]] * 2
+    rows = [[json.loads(line) for line in (arm / "metrics.jsonl").open()] for arm in (whole, resumed)]
+    assert [[row["step"] for row in own] for own in rows] == [[1, 2, 3, 4]] * 2
+    seconds = [row["seconds"] for row in rows[1]]
+    assert seconds == sorted(seconds) and record["arms"]["uniform"]["seconds"] >= round(seconds[1], 1)
+    lost = record["arms"]["uniform"]["rollouts_lost"]
+    assert lost == Ledger(resumed / "rollwise" / "ledger.jsonl").paid - 64 > 0
+    assert f"({lost} more lost to a stop and made again)" in " ".join(results.split())
     weights = [(arm / "model" / "model.safetensors").read_bytes() for arm in (whole, resumed)]
     assert weights[0] == weights[1]
     assert status_of(["train", "--resume", "stopped"]) == 2

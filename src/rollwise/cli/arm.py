@@ -79,10 +79,10 @@ def train_arm(config: RunConfig, arm: ArmSpec, run: Path, events: Events) -> dic
     checkpoint, done, notes = find_checkpoint(config, folder)
     for note in notes:
         events.send("note", text=note)
-    forget_after(folder / "metrics.jsonl", done)
+    taken = forget_after(folder / "metrics.jsonl", done)
     with (folder / "metrics.jsonl").open("a", encoding="utf-8") as metrics:
         trainer = make_trainer(config, arm, inputs, run)
-        trainer.add_callback(step_reporter(config, metrics, events))
+        trainer.add_callback(step_reporter(config, metrics, events, taken))
         events.send("start", step=done, parameters=sum(weight.numel() for weight in trainer.model.parameters()))
         result: dict[str, Any] = {}
         first = config.planned_arms()[0].name == arm.name
@@ -91,8 +91,8 @@ def train_arm(config: RunConfig, arm: ArmSpec, run: Path, events: Events) -> dic
             events.send("evaluation", when="before", **result["before"])
         began = time.monotonic()
         trainer.train(resume_from_checkpoint=checkpoint)
-        result["seconds"] = round(time.monotonic() - began, 1)
-    result["rollouts_spent"] = trainer.rollouts_spent
+        result["seconds"] = round(taken + time.monotonic() - began, 1)
+    result |= {"rollouts_spent": trainer.rollouts_spent, "rollouts_lost": trainer.rollouts_lost}
     if inputs.eval_rows is not None:
         result["after"] = evaluate(trainer, inputs, config)
         events.send("evaluation", when="after", **result["after"])
@@ -116,11 +116,14 @@ def find_checkpoint(config: RunConfig, folder: Path) -> tuple[str | None, int, l
     return str(found), step, notes
 
 
-def step_reporter(config: RunConfig, metrics: TextIO, events: Events) -> Any:
-    """A trainer callback that appends each step's metrics to the file and sends them as an event."""
+def step_reporter(config: RunConfig, metrics: TextIO, events: Events, taken: float) -> Any:
+    """A trainer callback that appends each step's metrics to the file and sends them as an event.
+
+    `taken` is the seconds of training before this process.
+    """
     from transformers import TrainerCallback
 
-    began = time.monotonic()
+    began = time.monotonic() - taken
 
     class StepReporter(TrainerCallback):
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **kwargs: Any) -> None:

@@ -32,8 +32,10 @@ def read_metrics(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def forget_after(path: Path, step: int) -> None:
+def forget_after(path: Path, step: int) -> float:
     """Take away the rows of steps after `step`, which are made again, and a line that was cut short.
+
+    Returns the seconds of training that the last row left had taken, 0 where there is none.
 
     Raises:
         RollwiseError: naming the line that is damaged.
@@ -43,3 +45,5 @@ def forget_after(path: Path, step: int) -> None:
         draft = path.with_suffix(".tmp")
         draft.write_text("".join(json.dumps(row) + "\n" for row in kept), encoding="utf-8")
         os.replace(draft, path)
+    seconds = kept[-1].get("seconds", 0.0) if kept else 0.0
+    return float(seconds) if isinstance(seconds, (int, float)) else 0.0

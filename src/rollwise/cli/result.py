@@ -39,7 +39,9 @@ def result_lines(result: dict[str, Any]) -> list[str]:
     for name, spent in result["rollouts_spent"].items():
         after = result["evaluation"][name]
         measured = f", {scores(after)}" if after else ""
-        lines.append(f"{name}: {spent:,} rollouts in {result['seconds'][name]:.0f} s{measured}")
+        lost = result["rollouts_lost"][name]
+        again = f" ({lost:,} more lost to a stop and made again)" if lost else ""
+        lines += fold(f"{name}: {spent:,} rollouts{again} in {result['seconds'][name]:.0f} s{measured}")
     if len(result["rollouts_spent"]) > 1:
         lines += [*differences(result["shares"]), *fold(CAVEAT)]
     return [*lines, f"run folder: {result['run']}", *([f"report: {result['report']}"] if result["report"] else [])]

@@ -165,6 +165,7 @@ def finish(folder: RunFolder, config: RunConfig, lines: Sequence[str]) -> dict[s
         "run": str(folder.path),
         "report": report,
         "rollouts_spent": {name: results[name]["rollouts_spent"] for name in arms},
+        "rollouts_lost": {name: results[name].get("rollouts_lost", 0) for name in arms},
         "seconds": {name: results[name]["seconds"] for name in arms},
         "before": results[arms[0]].get("before"),
         "evaluation": {name: results[name].get("after") for name in arms},

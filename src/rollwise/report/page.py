@@ -78,7 +78,7 @@ def arm_row(arm: ArmData, run: RunData) -> dict[str, Any]:
     return {
         "name": arm.name,
         "rule": rule,
-        "spent": f"{spent(arm):,}",
+        "spent": f"{spent(arm):,}" + (f" + {lost:,} lost" if (lost := arm.result.get("rollouts_lost")) else ""),
         "seconds": f"{seconds:.0f}" if seconds is not None else "–",
         "dead": percent(arm.series("dead_prompt_share")[1]),
         "informative": percent(arm.series("informative_rollout_share")[1]),

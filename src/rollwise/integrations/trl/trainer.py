@@ -236,8 +236,13 @@ class RollwiseGRPOTrainer(WaveTrainer):
 
     @property
     def rollouts_spent(self) -> int:
-        """Rollouts generated for training so far, counted as they are paid for."""
+        """Rollouts generated for training so far, counted as they are paid for; those of `rollouts_lost` come on top."""
         return self._spent
+
+    @property
+    def rollouts_lost(self) -> int:
+        """Rollouts paid for after the checkpoint that a killed run went on from; 0 on processes other than the main."""
+        return 0 if self._ledger is None else self._ledger.lost
 
     # -- logs -------------------------------------------------------------------------------------------------------
 
