@@ -89,6 +89,7 @@ def test_a_misspelt_command_or_flag_is_one_line(capsys: pytest.CaptureFixture[st
         (("--method.slector", "cero"), "method.slector: unknown setting; did you mean 'selector'?"),
         (("--method.selector",), "--method.selector: give a value, such as --method.selector 4"),
         (("-x", "3"), "no option -x; "),
+        (("--method", "nope"), "method: no 'nope'; valid: "),
         (("absent.yaml",), "absent.yaml: No such file or directory"),
         (("a.yaml", "b.yaml"), "b.yaml: a run has one file, and a.yaml is given already"),
         (("a.yaml", "--config", "b.yaml"), "--config b.yaml: the run's file is given twice, also as a.yaml"),
@@ -112,6 +113,12 @@ def test_a_setting_of_a_part_is_a_flag_on_top_of_a_method_of_one_word(
     config = json.loads(capsys.readouterr().out)["config"]
     assert (config["method"]["preset"], config["method"]["selector"]) == ("adaroll", "cero")
     assert (config["trainer"], config["steps"]) == ({"beta": 0.1}, 3)
+
+
+def test_any_setting_is_a_flag_also_one_that_the_help_does_not_list(capsys: pytest.CaptureFixture[str]) -> None:
+    assert status_of(["train", "--method", "cero", "--name=mine", "--dry-run", "--json"]) == 0
+    config = json.loads(capsys.readouterr().out)["config"]
+    assert (config["method"]["preset"], config["name"]) == ("cero", "mine")
 
 
 def test_a_reward_without_its_column_is_found_before_the_run(

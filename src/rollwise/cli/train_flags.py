@@ -110,6 +110,8 @@ def read_rest(rest: Sequence[str], known: Sequence[str]) -> tuple[Path | None, d
     Raises:
         RollwiseError: an option that does not exist or lacks its value, or a second file.
     """
+    from rollwise.cli.config import RunConfig
+
     file: Path | None = None
     settings: list[str] = []
     waiting = list(rest)
@@ -120,7 +122,7 @@ def read_rest(rest: Sequence[str], known: Sequence[str]) -> tuple[Path | None, d
             if file is not None:
                 raise RollwiseError(f"{word}: a run has one file, and {file} is given already")
             file = Path(word)
-        elif not word.startswith("--") or "." not in name:
+        elif not word.startswith("--") or ("." not in name and name not in RunConfig.model_fields):
             raise RollwiseError(f"no option {word.partition('=')[0]}; {nearest(word, known)}, or --part.setting value")
         elif not equals and not waiting:
             raise RollwiseError(f"{word}: give a value, such as {word} 4")
