@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive import optimum, optimum_in_waves, play
 
+from rollwise.solver import plan
 from rollwise.solver.plan import SAMPLE, plan_wave, wave_sizes
 from rollwise.solver.prompts import PromptStates
-from rollwise.solver.waves import wave_bound
+from rollwise.solver.waves import price_waves, wave_bound
 from rollwise.types import RollwiseError
 from rollwise.utilities import get_utility
 
@@ -193,3 +194,17 @@ def test_sizes_are_dense_below_and_reach_the_room():
 def test_mistakes_are_named(name, budget, words):
     with pytest.raises(RollwiseError, match=words):
         plan_wave(get_utility(name), PromptStates.of([1.0, 1.0], 1.0, 8), budget, 2)
+
+
+@pytest.mark.parametrize("room", [8, 24])
+def test_where_all_sizes_are_short_the_price_is_sought_roughly_and_once_more(room, monkeypatch):
+    sought = []
+
+    def count(problem, *arguments, **named):
+        sought.append(problem.size)
+        return price_waves(problem, *arguments, **named)
+
+    monkeypatch.setattr(plan, "price_waves", count)
+    a, b = np.random.default_rng(0).gamma(2.0, 0.6, (2, 100)) + 0.05
+    plan_wave(get_utility("sum_squared_advantage"), PromptStates.of(a, b, room), 400, 3)
+    assert sought == [SAMPLE // 4, SAMPLE]

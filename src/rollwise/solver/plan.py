@@ -221,15 +221,15 @@ def _price_sample(
     """
     steepest = price_range(terms, sample)
 
-    def search(problem: WaveProblem, count: int, roughness: float, start: float, factor: float) -> Price:
+    def search(problem: WaveProblem, roughness: float, start: float, factor: float) -> Price:
         return price_waves(
-            problem, np.full(count, size / count), budget, _LEAST * steepest, steepest,
+            problem, np.full(problem.size, size / problem.size), budget, _LEAST * steepest, steepest,
             tolerance=roughness * _TOLERANCE, slack=roughness * SLACK * budget, tries=_TRIES, start=start, factor=factor,
         )  # fmt: skip
 
     guess = steepest / (_GUESS * max(1.0, budget / size))
     few = sample.take(np.arange(_STRIDE // 2, sample.size, _STRIDE))
-    rough = search(WaveProblem(few, terms, sizes, waves), few.size, _ROUGH, guess, 4.0)
+    rough = search(WaveProblem(few, terms, sizes, waves), _ROUGH, guess, 4.0)
     # At the end of the range the few have no use for the budget, which says nothing of the others.
     lam = rough.price if rough.price > 2 * _LEAST * steepest else guess
     short = sizes[sizes <= _SHORT]
@@ -240,10 +240,10 @@ def _price_sample(
         gain = whole.value(lam, spend=False).worth.max(axis=1) - brief.value(lam, spend=False).worth.max(axis=1)
         return bool(gain.max() <= _NEGLIGIBLE * (terms.max() - terms.min()))
 
-    for problem in (brief, whole):
+    for problem in dict.fromkeys((brief, whole)):  # once, where they are the same
         if problem is not whole and not suffices(lam):
             continue
-        price = search(problem, sample.size, 1.0, lam, _NEAR)
+        price = search(problem, 1.0, lam, _NEAR)
         # Where no price comes near the budget, spend jumps: the dearer side leaves the rest to the waves that follow.
         lam = price.price if abs(price.spend - budget) <= 2 * SLACK * budget else price.high
         if problem is not whole and suffices(lam):

@@ -134,6 +134,11 @@ class WaveProblem:
                 some = members[lanes == part]
                 self._tasks.append((*(x[some] for x in columns), pending, terms, sizes, paths, waves, some))
 
+    @property
+    def size(self) -> int:
+        """P."""
+        return self._shape[0]
+
     def value(self, lam: float, *, spend: bool = True) -> FirstWave:
         """Priced worth of every size of the next wave; `spend=False` leaves the spend at its own cost, for less time."""
         worth, expected = np.full(self._shape, NEVER), np.zeros(self._shape)
@@ -141,7 +146,7 @@ class WaveProblem:
         def run(task: tuple) -> None:
             value_all(*task, lam, spend, worth, expected)
 
-        if len(self._tasks) == 1 or self._shape[0] < 2 * _PER_THREAD:
+        if len(self._tasks) == 1 or self.size < 2 * _PER_THREAD:
             for task in self._tasks:
                 run(task)
         else:
